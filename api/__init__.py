@@ -1,0 +1,1 @@
+"""The faces of the expert system: REST service, command line and their store."""

@@ -1,0 +1,92 @@
+"""The web application, made by :func:`create_app`; nothing is shared between two of them."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+
+from api import errors
+from api.expert import Expert, default_source
+from api.limits import BodyLimit
+from api.reader import Source
+from api.routes import calculators, diagnoses, health, pages, pipeline
+from api.routes.knowledge import make_router
+from api.settings import Settings
+from api.store import KeyStore, Store
+from api.store.idempotency import KeyLimits
+from api.telemetry import Metrics, Telemetry, make_logger
+from engine import __version__
+from engine.knowledge.knowledge import Knowledge
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+
+def create_app(settings: Settings, knowledge: Knowledge | None = None, source: Source | None = None) -> FastAPI:
+    """The application. Knowledge, engine and store are opened when it starts and closed when it ends.
+
+    Args:
+        settings: limits, folder of the knowledge base, place of the store.
+        knowledge: to answer from this instead of loading one.
+        source: where knowledge and engine come from, if not from the two above.
+    """
+    app = FastAPI(
+        title="traintriage",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        lifespan=_lifespan,
+    )
+    metrics = Metrics()
+    logger = make_logger(settings.log_level)
+    store = Store(settings.store_url)
+    app.state.settings = settings
+    app.state.metrics = metrics
+    app.state.logger = logger
+    app.state.store = store
+    app.state.keys = KeyStore(store, _key_limits(settings), time.time)
+    app.state.expert = Expert(settings, source or default_source(settings, knowledge), metrics)
+    errors.install(app)
+    for router in (
+        diagnoses.router,
+        make_router(),
+        pipeline.router,
+        calculators.router,
+        health.router,
+        pages.router,
+    ):
+        app.include_router(router)
+    app.add_middleware(BodyLimit, max_document=settings.max_document_bytes, max_upload=settings.max_upload_bytes)
+    app.add_middleware(Telemetry, logger=logger, metrics=metrics)
+    return app
+
+
+def _key_limits(settings: Settings) -> KeyLimits:
+    return KeyLimits(
+        keys=settings.idempotency_keys,
+        size=settings.idempotency_bytes,
+        seconds=settings.idempotency_seconds,
+        # A request may wait in the queue of the reading process before it is read.
+        in_flight_seconds=settings.reading_seconds * (settings.reading_queue + 1),
+    )
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    state: Any = app.state
+    expert: Expert = state.expert
+    store: Store = state.store
+    logger: FilteringBoundLogger = state.logger
+    await store.start()
+    try:
+        await expert.start()
+        logger.info("started", kb_version=expert.knowledge.version, kb_digest=expert.knowledge.digest)
+        yield
+    finally:
+        await expert.close()
+        await store.close()
+        logger.info("stopped")

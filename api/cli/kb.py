@@ -1,0 +1,308 @@
+"""``traintriage kb``: the tools of those who write the knowledge base."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.progress import Progress
+from rich.table import Table
+
+from api.cli import FOUND, NOTHING_TO_DO, Problem
+from api.render import console
+from engine.diagnose import Diagnoser
+from engine.evaluate.cases import run_cases
+from engine.evaluate.fit import Example, FitResult
+from engine.evaluate.score import Figures, Graded, Incident, by, figures, grade_all, load_incidents
+from engine.evidence.case_file import CaseError
+from engine.knowledge.knowledge import Knowledge
+from engine.knowledge.load import load_cases, load_knowledge
+from engine.knowledge.problems import KbError
+from engine.model.base import Lang
+
+_root = click.option(
+    "--root", type=click.Path(path_type=Path, exists=True, file_okay=False), help="The knowledge base's folder."
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+@click.group("kb")
+def command() -> None:
+    """Check, test, extend and measure the knowledge base."""
+
+
+def _knowledge(root: Path | None) -> Knowledge:
+    try:
+        return load_knowledge(root)
+    except KbError as error:
+        raise Problem("the knowledge base does not load", str(error), FOUND) from None
+
+
+@command.command("lint")
+@_root
+@_json
+@click.option("--errors-only", is_flag=True, help="Leave warnings out.")
+def lint_command(root: Path | None, as_json: bool, errors_only: bool) -> int:
+    """Rules about rules: references, types, limits, texts, examples. Exits with 1 if there is an error."""
+    from engine.knowledge.lint import lint
+
+    issues = [issue for issue in lint(root) if issue.severity == "error" or not errors_only]
+    errors = sum(issue.severity == "error" for issue in issues)
+    if as_json:
+        click.echo(json.dumps([{**asdict(issue), "file": str(issue.file)} for issue in issues], ensure_ascii=False))
+    else:
+        for issue in issues:
+            click.echo(f"{issue.file}:{issue.line}: {issue.code} {issue.severity}: {issue.message}\n    {issue.hint}")
+        click.echo(f"{errors} errors, {len(issues) - errors} warnings")
+    return FOUND if errors else 0
+
+
+@command.command("test")
+@_root
+@_json
+@click.option("--only", default="", help="Only examples whose name holds this, e.g. a cause's id.")
+@click.option("--verbose", "-v", is_flag=True, help="Also print what each failing example made of it.")
+def test_command(root: Path | None, as_json: bool, only: str, verbose: bool) -> int:
+    """Run the examples beside the causes and the healthy runs. Exits with 1 if one comes out differently."""
+    diagnoser = Diagnoser(_knowledge(root))
+    try:
+        results = [r for r in run_cases(diagnoser, load_cases(root)) if only in r.name]
+    except KbError as error:
+        raise Problem("the examples do not load", str(error), FOUND) from None
+    finally:
+        diagnoser.close()
+    if not results:
+        raise Problem("no example to run", f"none has {only!r} in its name", NOTHING_TO_DO)
+    failed = [result for result in results if result.failures]
+    if as_json:
+        click.echo(json.dumps([{"case": r.name, "failures": r.failures} for r in results], ensure_ascii=False))
+    else:
+        for result in failed:
+            click.echo(f"{result.owned.file}:{result.owned.line}: {result.name}")
+            for failure in result.failures:
+                click.echo(f"    {failure}")
+            if verbose and result.diagnosis is not None:
+                click.echo(f"    findings: {', '.join(f.id for f in result.diagnosis.findings)}")
+        click.echo(f"{len(results) - len(failed)} passed, {len(failed)} failed")
+    return FOUND if failed else 0
+
+
+@command.command("new")
+@click.argument("cause")
+@click.option("--family", required=True, help="One of kb/families.yaml.")
+@click.option("--title", required=True, help="What is wrong, in English.")
+@click.option("--title-zh", required=True, help="The same in Chinese.")
+@_root
+def new_command(cause: str, family: str, title: str, title_zh: str, root: Path | None) -> None:
+    """Make a cause (AREA/NAME) with its examples: files that lint accepts and `kb test` runs, ready to be filled in."""
+    from engine.knowledge.author import new_cause
+
+    try:
+        paths = new_cause(root, cause, family=family, title=title, title_zh=title_zh)
+    except (ValueError, OSError) as error:
+        raise Problem("the cause was not made", str(error)) from None
+    for path in paths:
+        click.echo(path)
+
+
+@command.command("explain")
+@click.argument("id_", metavar="ID")
+@click.option("--lang", type=click.Choice(["en", "zh"]), default="en")
+@_root
+def explain_command(id_: str, lang: Lang, root: Path | None) -> None:
+    """A page about any object: a cause, finding, fact, check or gate."""
+    from engine.knowledge.author import explain
+
+    try:
+        click.echo(explain(_knowledge(root), id_, lang))
+    except KeyError as error:
+        raise Problem("no such object", str(error.args[0])) from None
+
+
+@command.command("stats")
+@_root
+@_json
+def stats_command(root: Path | None, as_json: bool) -> None:
+    """How many objects of each kind, and what is covered."""
+    from engine.knowledge.author import stats
+
+    numbers = stats(_knowledge(root))
+    if as_json:
+        click.echo(json.dumps(numbers, ensure_ascii=False, indent=2))
+        return
+    for name, value in numbers.items():
+        click.echo(f"{name}: {value}")
+
+
+@command.command("schema")
+@click.option("--check", is_flag=True, help="Only say whether the committed schemas are fresh.")
+@_root
+def schema_command(check: bool, root: Path | None) -> int:
+    """Write the JSON Schemas for editors, generated from the models, to kb/schema/."""
+    from engine.knowledge.schema import stale_schemas, write_schemas
+
+    if check:
+        stale = stale_schemas(root)
+        for path in stale:
+            click.echo(f"{path} is stale; run `traintriage kb schema`")
+        click.echo(f"{len(stale)} stale schemas")
+        return FOUND if stale else 0
+    write_schemas(root)
+    return 0
+
+
+@command.command("score")
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@_root
+@_json
+@click.option("--list", "list_all", is_flag=True, help="Also print every incident's result.")
+def score_command(folder: Path, root: Path | None, as_json: bool, list_all: bool) -> None:
+    """Score the knowledge base on incidents with confirmed causes (files with `case` and `truth.family`)."""
+    knowledge = _knowledge(root)
+    incidents = _incidents(folder)
+    diagnoser = Diagnoser(knowledge)
+    try:
+        graded = grade_all(incidents, lambda case: diagnoser.diagnose(case, limit=50), knowledge)
+    finally:
+        diagnoser.close()
+    tables = {
+        "all": {"all": figures(graded)},
+        "area": by(graded, lambda g: _area(knowledge, g.incident)),
+        "difficulty": by(graded, lambda g: g.incident.difficulty),
+        "covered": by(graded, lambda g: "covered" if _covered(knowledge, g.incident) else "family without a cause"),
+    }
+    if as_json:
+        click.echo(json.dumps({k: {n: asdict(f) for n, f in t.items()} for k, t in tables.items()}, indent=2))
+        return
+    if list_all:
+        _print_graded(graded)
+    for title, rows in tables.items():
+        _print_figures(title, rows)
+
+
+def _incidents(folder: Path) -> list[Incident]:
+    try:
+        return load_incidents(folder)
+    except CaseError as error:
+        raise Problem("the incidents do not load", str(error)) from None
+
+
+def _area(knowledge: Knowledge, incident: Incident) -> str:
+    family = knowledge.families.get(incident.family)
+    return family.area if family is not None else "?"
+
+
+def _covered(knowledge: Knowledge, incident: Incident) -> bool:
+    return any(cause.family == incident.family for cause in knowledge.active_causes.values())
+
+
+def _print_graded(graded: Iterable[Graded]) -> None:
+    for g in graded:
+        place = f"rank {g.rank}" if g.rank else "not listed"
+        linked = "" if g.linked else "  no linked finding"
+        click.echo(
+            f"{g.incident.id}  {g.incident.family:32} {place:11} {g.chance:.2f}  first: {g.first} {g.top:.2f}{linked}"
+        )
+
+
+def _print_figures(title: str, rows: dict[str, Figures]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column(title)
+    for heading in ("n", "top-1", "top-3", "MRR", "Brier", "ECE", "abstained", "no linked finding"):
+        table.add_column(heading, justify="right")
+    for name, f in rows.items():
+        table.add_row(
+            name, str(f.count), f"{f.top1:.2f}", f"{f.top3:.2f}", f"{f.mrr:.2f}", f"{f.brier:.2f}", f"{f.ece:.2f}",
+            f"{f.abstained:.2f}", f"{f.silent:.2f}",
+        )  # fmt: skip
+    console().print(table)
+
+
+@command.command("fit")
+@click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False))
+@_root
+@_json
+def fit_command(folder: Path | None, root: Path | None, as_json: bool) -> None:
+    """Choose damping, temperature and known_share by cross-validation on the examples and, if given, incidents.
+
+    Prints figures on held-out folds; writing the chosen numbers to kb/calibration.yaml is left to a person.
+    """
+    from engine.evaluate.fit import fit
+
+    knowledge = _knowledge(root)
+    diagnoser = Diagnoser(knowledge)
+    try:
+        examples = _examples(diagnoser, root) + (_incident_examples(diagnoser, folder) if folder else [])
+        result = _timed(lambda: fit(examples, knowledge))
+    except ValueError as error:
+        raise Problem("nothing to fit on", str(error), NOTHING_TO_DO) from None
+    finally:
+        diagnoser.close()
+    if as_json:
+        click.echo(json.dumps(asdict(result), indent=2))
+        return
+    click.echo(f"{result.count} labelled cases, folds drawn by family")
+    for name, row in (("as it is", result.present), ("held out", result.held_out)):
+        click.echo(f"{name}: " + ", ".join(f"{key} {value:.3f}" for key, value in row.items()))
+    click.echo("best on all: " + ", ".join(f"{key} {value:g}" for key, value in result.chosen.items()))
+
+
+def _examples(diagnoser: Diagnoser, root: Path | None) -> list[Example]:
+    from engine.evidence.case_file import case_from
+
+    causes = diagnoser.knowledge.active_causes
+    examples = []
+    for owned in load_cases(root):
+        if owned.cause_id in causes and owned.case.kind == "fires":
+            observed = diagnoser.collect(case_from(owned.case.case))
+            name = f"{owned.cause_id}::{owned.case.name}"
+            family = causes[owned.cause_id].family
+            examples.append(Example(name, family, tuple(diagnoser.known(observed)), observed.paradigm))
+    return examples
+
+
+def _incident_examples(diagnoser: Diagnoser, folder: Path) -> list[Example]:
+    examples = []
+    for incident in _incidents(folder):
+        observed = diagnoser.collect(incident.case)
+        examples.append(Example(incident.id, incident.family, tuple(diagnoser.known(observed)), observed.paradigm))
+    return examples
+
+
+def _timed(work: Callable[[], FitResult]) -> FitResult:
+    """Show that something is going on: a fit takes a minute or two."""
+    with Progress(transient=True, console=console()) as progress:
+        progress.add_task("fitting", total=None)
+        started = time.monotonic()
+        result = work()
+        progress.console.print(f"[dim]{time.monotonic() - started:.0f} s[/dim]")
+    return result
+
+
+@command.command("diff")
+@click.argument("revision")
+@_root
+@_json
+def diff_command(revision: str, root: Path | None, as_json: bool) -> int:
+    """What changed since a git revision, its impact (patch, minor, major), and which examples move."""
+    from engine.knowledge.author import diff
+
+    try:
+        report: Any = diff(root, revision, rank=_ranker)
+    except (ValueError, KbError, OSError) as error:
+        raise Problem("no comparison", str(error)) from None
+    click.echo(json.dumps(report.as_dict(), ensure_ascii=False, indent=2) if as_json else report.text())
+    return 0
+
+
+def _ranker(root: Path) -> Callable[[dict[str, Any]], list[str]]:
+    """For a knowledge base: a function from a case to the ids of its causes, best first."""
+    from engine.evidence.case_file import case_from
+
+    diagnoser = Diagnoser(load_knowledge(root, use_cache=False), check=False)
+    return lambda case: [cause.id for cause in diagnoser.diagnose(case_from(case)).causes]

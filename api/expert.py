@@ -1,0 +1,213 @@
+"""The expert system as the service holds it: one engine in use, swapped whole for the next on reload."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from api.errors import Problem
+from api.reader import Collect, Reader, ReaderError, Source, evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from api.settings import Settings
+    from api.submission import Submission
+    from api.telemetry import Metrics
+    from engine.diagnose import Diagnoser
+    from engine.knowledge.knowledge import Knowledge
+    from engine.model.base import Lang
+    from engine.model.case import Case
+    from engine.model.diagnosis import Diagnosis, WhyNotOut
+
+_KINDS = ("facts", "findings", "causes", "checks", "gates")
+
+
+class ReloadError(Exception):
+    """The new knowledge base cannot be used, and the old one stays; the text says why."""
+
+
+def default_source(settings: Settings, knowledge: Knowledge | None) -> Source:
+    """The real engine on ``knowledge``, or on the folder of the settings, or on the bundled one."""
+    load = partial(_load, settings.knowledge) if knowledge is None else partial(_given, knowledge)
+    return Source(load=load, build=_build)
+
+
+def _load(folder: Path | None) -> Knowledge:
+    from engine.knowledge.load import load_knowledge
+
+    return load_knowledge(folder)
+
+
+def _given(knowledge: Knowledge) -> Knowledge:
+    return knowledge
+
+
+def _build(knowledge: Knowledge) -> Diagnoser:
+    from engine.diagnose import Diagnoser
+
+    return Diagnoser(knowledge)
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """Parse a submission and explain why a cause does not lead; a job for the reading process."""
+
+    submission: Submission
+    cause: str
+    lang: Lang
+
+    def __call__(self, diagnoser: Diagnoser) -> Any:
+        """The explanation."""
+        return diagnoser.why_not(self.submission.case(), self.cause, evidence(self.submission), lang=self.lang)
+
+
+@dataclass
+class Generation:
+    """An engine with the knowledge it was built from and the process that reads for it."""
+
+    knowledge: Knowledge
+    diagnoser: Diagnoser
+    reader: Reader
+    users: int = 0
+    retired: bool = False
+
+    def close_if_unused(self) -> None:
+        """Close a retired engine as soon as its last request has gone."""
+        if self.retired and not self.users:
+            self.diagnoser.close()
+            self.reader.close()
+
+
+class Expert:
+    """Answers cases with the engine in use. Everything runs on the event loop but the reading of large cases."""
+
+    def __init__(self, settings: Settings, source: Source, metrics: Metrics) -> None:
+        self._settings = settings
+        self._source = source
+        self._metrics = metrics
+        self._current: Generation | None = None
+        self._reloading = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Load knowledge and engine. Raises what loading raises."""
+        self._swap(await self._new_generation(self._new_reader()))
+
+    async def close(self) -> None:
+        """End engine and reading process."""
+        self._swap(None)
+
+    async def reload(self) -> str:
+        """Load the knowledge base anew and answer from it; requests under way finish with the old one.
+
+        It is tried out in a process of its own first, so that a knowledge base that fails, hangs or crashes the
+        engine harms nothing; that process then becomes the new reading process.
+
+        Returns:
+            The digest of the knowledge base now in use.
+
+        Raises:
+            ReloadError: if it cannot be used; the old one stays in use.
+        """
+        async with self._reloading:
+            reader = self._new_reader()
+            try:
+                digest = await reader.start(self._settings.validation_seconds)
+                generation = await self._new_generation(reader)
+                if generation.knowledge.digest != digest:
+                    generation.diagnoser.close()
+                    raise ReaderError("the knowledge base changed while it was loaded")
+            except Exception as error:
+                reader.close()
+                self._metrics.reloads.labels("failed").inc()
+                raise ReloadError(str(error)) from error
+            self._swap(generation)
+            self._metrics.reloads.labels("done").inc()
+            return digest
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """The knowledge base in use.
+
+        Raises:
+            Problem: 503 ``not-ready`` before the start and after the end.
+        """
+        return self._in_use().knowledge
+
+    @contextmanager
+    def lease(self) -> Iterator[Generation]:
+        """The engine in use, which stays open until the end of the ``with`` even if it is replaced meanwhile."""
+        generation = self._in_use()
+        generation.users += 1
+        try:
+            yield generation
+        finally:
+            generation.users -= 1
+            generation.close_if_unused()
+
+    async def diagnose(self, submission: Submission, lang: Lang, limit: int) -> Diagnosis:
+        """Diagnose a submission; a large one is read in the reading process and concluded here.
+
+        Raises:
+            Problem: if the submission cannot be read, does not fit, or is empty.
+        """
+        with self.lease() as generation:
+            diagnoser = generation.diagnoser
+            if self._is_small(submission):
+                observed = diagnoser.collect(submission.case(), ())
+            else:
+                observed = await generation.reader.run(Collect(submission))
+            before = diagnoser.stats.disagreements, diagnoser.stats.rebuilds
+            diagnosis = diagnoser.conclude(observed, lang=lang, limit=limit)
+            self._metrics.disagreements.inc(diagnoser.stats.disagreements - before[0])
+            self._metrics.rebuilds.inc(diagnoser.stats.rebuilds - before[1])
+            self._metrics.diagnoses.labels(diagnosis.answered_by).inc()
+            return diagnosis
+
+    async def why_not(self, submission: Submission, cause: str, lang: Lang) -> WhyNotOut:
+        """Why ``cause`` does not lead the ranking of a submission.
+
+        Raises:
+            Problem: as :meth:`diagnose`, and 404 ``unknown-id`` if there is no such cause.
+        """
+        with self.lease() as generation:
+            if cause not in generation.knowledge.active_causes:
+                raise Problem("unknown-id", "No cause that can be diagnosed has the id in 'cause'; see /v1/causes.")
+            job = WhyNot(submission, cause, lang)
+            answer: WhyNotOut = (
+                job(generation.diagnoser) if self._is_small(submission) else await generation.reader.run(job)
+            )
+            return answer
+
+    def self_test(self, case: Case) -> str:
+        """What answered a known ``case``; raises what the engine raises."""
+        with self.lease() as generation:
+            return generation.diagnoser.diagnose(case, (), lang="en", limit=1).answered_by
+
+    def _is_small(self, submission: Submission) -> bool:
+        return not submission.files and len(submission.text) <= self._settings.inline_bytes
+
+    def _in_use(self) -> Generation:
+        if self._current is None:
+            raise Problem("not-ready", "No knowledge base is loaded.", headers={"Retry-After": "5"})
+        return self._current
+
+    def _new_reader(self) -> Reader:
+        return Reader(self._source, seconds=self._settings.reading_seconds, queue=self._settings.reading_queue)
+
+    async def _new_generation(self, reader: Reader) -> Generation:
+        knowledge = await asyncio.to_thread(self._source.load)
+        return Generation(knowledge, self._source.build(knowledge), reader)
+
+    def _swap(self, generation: Generation | None) -> None:
+        old, self._current = self._current, generation
+        if generation is not None:
+            for kind in _KINDS:
+                self._metrics.knowledge.labels(kind).set(len(getattr(generation.knowledge, kind)))
+        if old is not None:
+            old.retired = True
+            old.close_if_unused()

@@ -1,0 +1,187 @@
+"""The OpenAPI 3.1 document: FastAPI's, with request bodies, one-language texts and examples taken from real answers."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from api.described import COMPONENTS, ProblemDocument
+from engine.calculators import MemoryRequest, TokensRequest
+from engine.model.case import Case
+from engine.model.kb import PARADIGM_ALIASES
+
+_REQUESTS = (Case, TokensRequest, MemoryRequest)
+_DESCRIPTION = """\
+Rule-based diagnosis of training incidents. Send what you have — a sentence, a few numbers, a log — and get ranked
+causes, the evidence for and against each, and the next check to make. The same input gives the same answer.
+
+Errors are problem documents (RFC 9457). JSON bodies may contain NaN and Infinity; answers are strict JSON.
+"""
+_TAGS = [
+    {"name": "diagnoses", "description": "A case in, ranked causes and next checks out."},
+    {"name": "knowledge", "description": "What the service knows: causes, findings, facts, checks and gates."},
+    {"name": "pipeline", "description": "The training step, station by station."},
+    {"name": "calculators", "description": "Arithmetic that needs no diagnosis."},
+    {"name": "health", "description": "For those who run the service."},
+]
+_CONTENT_KEYS = ("observations", "log", "series", "files", "facts", "contrast")
+
+
+def base_document(app: FastAPI) -> dict[str, Any]:
+    """The document without examples of answers."""
+    document = get_openapi(
+        title=app.title,
+        version=app.version,
+        openapi_version="3.1.0",
+        summary="Ranked causes, their evidence and the next checks",
+        description=_DESCRIPTION,
+        routes=app.routes,
+        tags=_TAGS,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    )
+    document["servers"] = [{"url": "/", "description": "This service"}]
+    schemas: dict[str, Any] = document["components"]["schemas"]
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    schemas |= _request_schemas()
+    schemas |= models_json_schema([(ProblemDocument, "serialization")], ref_template=f"{COMPONENTS}{{model}}")[1][
+        "$defs"
+    ]
+    schemas["Text"] = {"type": "string", "description": "A text in the language of the answer."}
+    for schema in schemas.values():
+        _in_one_language(schema)
+    for path, operation in operations(document):
+        _drop_framework_errors(operation)
+        _allow_slashes(path, operation)
+    return document
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Path and description of every operation."""
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method.upper()} {path}", operation
+
+
+def _request_schemas() -> dict[str, Any]:
+    definitions: dict[str, Any] = models_json_schema(
+        [(model, "validation") for model in _REQUESTS], ref_template=f"{COMPONENTS}{{model}}"
+    )[1]["$defs"]
+    case = definitions["Case"]
+    properties = case["properties"]
+    # What the validators of Case accept beyond its annotations, so that the document says no less than the code.
+    properties["report"] = {"anyOf": [{**properties["report"], "default": ""}, {"type": "null"}]}
+    properties["log"] = {"anyOf": [properties["log"], {"type": "string"}, {"type": "null"}]}
+    properties["paradigm"]["anyOf"][0]["enum"] = sorted(
+        {*properties["paradigm"]["anyOf"][0]["enum"], *PARADIGM_ALIASES}
+    )
+    definitions["CaseUpload"] = {
+        "type": "object",
+        "description": "A case in parts: the document, any files, or both.",
+        "properties": {
+            "case": {"$ref": f"{COMPONENTS}Case"},
+            "files": {
+                "type": "array",
+                "items": {"type": "string", "format": "binary", "description": "A file, under its own name."},
+                "description": "Logs, metrics, configuration: whatever the run left behind.",
+            },
+        },
+        "additionalProperties": False,
+        "anyOf": [{"required": ["case"]}, {"required": ["files"], "properties": {"files": {"minItems": 1}}}],
+    }
+    case["anyOf"] = [{"required": ["report"], "properties": {"report": {"type": "string", "pattern": r"\S"}}}]
+    for key in _CONTENT_KEYS:
+        filled = {"minProperties": 1} if key in {"files", "facts"} else {"minItems": 1, "minLength": 1}
+        case["anyOf"].append({"required": [key], "properties": {key: {**filled, "not": {"type": "null"}}}})
+    return definitions
+
+
+def _in_one_language(schema: Any) -> None:
+    """Objects keyed by language become the value in one language, as :func:`api.language.render` makes them."""
+    if isinstance(schema, list):
+        for item in schema:
+            _in_one_language(item)
+    elif isinstance(schema, dict):
+        if sorted(schema.get("propertyNames", {}).get("enum", ())) == ["en", "zh"]:
+            value = schema["additionalProperties"]
+            kept = {key: schema[key] for key in ("title", "description") if key in schema}
+            schema.clear()
+            schema.update({**value, **kept})
+        for item in schema.values():
+            _in_one_language(item)
+
+
+def _drop_framework_errors(operation: dict[str, Any]) -> None:
+    """FastAPI documents a 422 of its own form, which this service never sends."""
+    for response in operation["responses"].values():
+        content = response.get("content", {})
+        if "application/problem+json" in content:
+            content.pop("application/json", None)
+            content.pop("text/plain", None)
+
+
+def _allow_slashes(path: str, operation: dict[str, Any]) -> None:
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "path" and f"{{{parameter['name']}}}" in path:
+            parameter["schema"] |= {"minLength": 1}
+
+
+async def add_examples(app: FastAPI, document: dict[str, Any]) -> None:
+    """Put real answers of ``app`` into ``document``, and ids that exist into its parameters.
+
+    The service asks itself, so that an example can never differ from what callers get. The requests stand in log
+    and metrics under the request id ``openapi-example``.
+    """
+    import httpx2
+
+    transport = httpx2.ASGITransport(app=app)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        for name, operation in operations(document):
+            method, path = name.split(" ")
+            await _add_parameter_examples(client, path, operation)
+            response = await client.request(
+                method,
+                _filled(path, operation),
+                headers={"X-Request-ID": "openapi-example", **_content_type(operation)},
+                content=_body(operation),
+            )
+            content = operation["responses"].get(str(response.status_code), {}).get("content", {})
+            for media_type in content:
+                is_json = response.headers["content-type"].startswith("application/json")
+                content[media_type]["example"] = response.json() if is_json else response.text
+
+
+async def _add_parameter_examples(client: Any, path: str, operation: dict[str, Any]) -> None:
+    """An id that exists for the parameters that take one."""
+    for parameter in operation.get("parameters", ()):
+        plural = path.split("/")[2] if parameter["in"] == "path" else {"cause": "causes"}.get(parameter["name"])
+        if plural is None:
+            continue
+        query = "?status=stable&limit=1" if plural == "causes" else "?limit=1"
+        page = (await client.get(f"/v1/{plural}{query}", headers={"X-Request-ID": "openapi-example"})).json()
+        if page["items"]:
+            parameter["example"] = page["items"][0]["id"]
+
+
+def _filled(path: str, operation: dict[str, Any]) -> str:
+    query = {}
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{parameter['name']}}}", parameter.get("example", "none"))
+        elif parameter["in"] == "query" and (parameter.get("required") or parameter["name"] == "limit"):
+            query[parameter["name"]] = parameter.get("example", 2)
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def _body(operation: dict[str, Any]) -> bytes | None:
+    if "requestBody" not in operation:
+        return None
+    return json.dumps(operation["requestBody"]["content"]["application/json"]["example"]).encode()
+
+
+def _content_type(operation: dict[str, Any]) -> dict[str, str]:
+    return {"Content-Type": "application/json"} if "requestBody" in operation else {}

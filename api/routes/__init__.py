@@ -1,0 +1,1 @@
+"""The operations of the service, one small module a subject."""

@@ -1,0 +1,60 @@
+"""Pages for people: ``/``, ``/docs`` and ``/problems/...``, and the document ``/openapi.json`` behind them."""
+
+import json
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from api import openapi, pages
+from api.errors import KINDS, Problem
+from api.exchange import expert_of
+
+router = APIRouter(include_in_schema=False)
+# No script at all, and nothing from anywhere else: a page of this service can neither call out nor be framed.
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+@router.get("/openapi.json")
+async def get_openapi_document(request: Request) -> Response:
+    """The OpenAPI 3.1 document."""
+    text = json.dumps(await _document(request), ensure_ascii=False, allow_nan=False)
+    return Response(text.encode(), media_type="application/json")
+
+
+@router.get("/docs")
+async def get_docs(request: Request) -> HTMLResponse:
+    """The same for reading."""
+    return HTMLResponse(pages.docs(await _document(request)), headers=_HEADERS)
+
+
+@router.get("/")
+async def get_start_page() -> HTMLResponse:
+    """Where to go from here."""
+    return HTMLResponse(pages.start(), headers=_HEADERS)
+
+
+@router.get("/problems/{slug}")
+async def get_problem_page(slug: str) -> HTMLResponse:
+    """What a kind of problem means and what to do."""
+    kind = KINDS.get(slug)
+    if kind is None:
+        raise Problem("not-found", "There is no problem of this kind.")
+    return HTMLResponse(pages.problem(kind), headers=_HEADERS)
+
+
+async def _document(request: Request) -> dict[str, Any]:
+    """The document with examples, made once for each knowledge base."""
+    state = request.app.state
+    digest = expert_of(request).knowledge.digest
+    made_for, document = getattr(state, "openapi_document", (None, {}))
+    if made_for != digest:
+        document = openapi.base_document(request.app)
+        await openapi.add_examples(request.app, document)
+        state.openapi_document = (digest, document)
+    return document

@@ -1,0 +1,181 @@
+"""Start the service: one process or several, on loopback, reloading its knowledge on SIGHUP."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import signal
+import sys
+import tempfile
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from api.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fastapi import FastAPI
+
+SHUTDOWN_SECONDS = 30
+
+
+def run(
+    host: str | None = None,
+    port: int | None = None,
+    *,
+    workers: int | None = None,
+    knowledge: Path | None = None,
+    store_url: str | None = None,
+    log_level: str | None = None,
+) -> None:
+    """Serve until SIGTERM or Ctrl-C; requests under way are answered first. ``None`` takes TRAINTRIAGE_* or the default.
+
+    Raises:
+        SettingsError: if a setting cannot be used, or the address is not loopback.
+        OSError: if the port cannot be bound.
+    """
+    settings = Settings.from_env(
+        os.environ,
+        host=host,
+        port=port,
+        workers=workers,
+        knowledge=knowledge,
+        store_url=store_url,
+        log_level=log_level,
+    )
+    require_loopback(settings.host)
+    if settings.workers > 1:
+        _run_workers(settings)
+    else:
+        _run_one(settings)
+
+
+def require_loopback(host: str) -> None:
+    """Refuse every address that other machines can reach.
+
+    Raises:
+        SettingsError: for any other address.
+    """
+    try:
+        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not is_loopback:
+        raise SettingsError(
+            f"the service only listens on loopback (127.0.0.1, ::1 or localhost), not on {host!r}: access keys do not "
+            "exist yet, so anybody who reaches the port could use it. Put a proxy that checks who asks in front of it."
+        )
+
+
+def application(settings: Settings) -> FastAPI:
+    """The application as it runs in a worker; also what a worker process calls."""
+    from api.app import create_app
+
+    return create_app(settings)
+
+
+def _config(settings: Settings) -> Any:
+    import uvicorn
+
+    return uvicorn.Config(
+        partial(application, settings),
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        access_log=False,  # the service logs its requests itself
+        log_config=_log_config(settings.log_level),
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        server_header=False,
+        date_header=True,
+    )
+
+
+def _run_one(settings: Settings) -> None:
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """Reloads the knowledge on SIGHUP while it serves."""
+
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            # The loop holds tasks weakly; the set keeps a reload alive until it is done.
+            tasks: set[asyncio.Task[None]] = set()
+            app = self.config.loaded_app
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload_soon(app, tasks))
+
+    server = Server(_config(settings))
+    server.run()
+    if not server.started:
+        sys.exit(3)
+
+
+def _reload_soon(app: Any, tasks: set[asyncio.Task[None]]) -> Callable[[], None]:
+    state = _state_of(app)
+
+    def on_signal() -> None:
+        task = asyncio.get_running_loop().create_task(reload_and_log(state))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    return on_signal
+
+
+async def reload_and_log(state: Any) -> None:
+    """Reload the knowledge of the app with this ``state``; a failure is logged and changes nothing."""
+    from api.expert import ReloadError
+
+    try:
+        digest = await state.expert.reload()
+    except ReloadError as error:
+        state.logger.error("reload failed, the old knowledge base stays in use", reason=str(error))
+    else:
+        state.logger.info("reloaded", kb_digest=digest)
+
+
+def _state_of(app: Any) -> Any:
+    """The state of our app, below what uvicorn may have wrapped around it."""
+    while not hasattr(app, "state"):
+        app = app.app
+    return app.state
+
+
+def _run_workers(settings: Settings) -> None:
+    """Several processes on one socket. On SIGHUP each is replaced by a new one, which must be ready before the old goes."""
+    from uvicorn.supervisors import Multiprocess
+
+    with tempfile.TemporaryDirectory(prefix="traintriage-metrics-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # read by prometheus-client in the workers
+        config = _config(settings)
+        Multiprocess(config, [config.bind_socket()]).run()
+
+
+def _log_config(level: str) -> dict[str, Any]:
+    """Uvicorn's own messages, as JSON lines on stderr like those of the service."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": json_formatter}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stderr"}},
+        "loggers": {"uvicorn": {"handlers": ["stderr"], "level": level.upper(), "propagate": False}},
+    }
+
+
+def json_formatter() -> Any:
+    """A logging formatter that writes one JSON object a line."""
+    import structlog
+
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.stdlib.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+        ],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.dict_tracebacks,
+            structlog.processors.JSONRenderer(ensure_ascii=False),
+        ],
+    )

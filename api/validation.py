@@ -1,0 +1,128 @@
+"""Pydantic's errors in words for callers: where (a JSON pointer), why, and what to send instead."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args, get_origin
+
+from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+MAX_ERRORS = 20
+MAX_TOKEN = 80
+MAX_REASON = 500
+_PLACES = frozenset({"body", "query", "path", "header", "cookie"})
+_WANTED = {
+    "string": "Send a text.",
+    "int": "Send a whole number.",
+    "float": "Send a number.",
+    "number": "Send a number.",
+    "bool": "Send true or false.",
+    "list": "Send a list.",
+    "tuple": "Send a list.",
+    "dict": "Send an object.",
+    "model": "Send an object.",
+    "mapping": "Send an object.",
+}
+_LIMITS = {
+    "greater_than": ("gt", "Send a number above {}."),
+    "greater_than_equal": ("ge", "Send a number of at least {}."),
+    "less_than": ("lt", "Send a number below {}."),
+    "less_than_equal": ("le", "Send a number of at most {}."),
+    "string_too_long": ("max_length", "Send at most {} characters; longer text fits into an uploaded file."),
+    "string_too_short": ("min_length", "Send at least {} characters."),
+    "too_long": ("max_length", "Send at most {} entries; larger data fits into an uploaded file."),
+    "too_short": ("min_length", "Send at least {} entries."),
+    "literal_error": ("expected", "Send one of {}."),
+    "string_pattern_mismatch": ("pattern", "Send a text that matches {}."),
+}
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """One thing wrong with a request: ``pointer`` (RFC 6901) leads to it inside ``part`` (body, query, header, path)."""
+
+    part: str
+    pointer: str
+    reason: str
+    send: str
+
+    @property
+    def where(self) -> str:
+        """The place in words."""
+        return f"{self.part} {self.pointer}" if self.pointer else self.part
+
+
+def explain(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | None = None) -> tuple[FieldError, ...]:
+    """Explain at most ``MAX_ERRORS`` errors.
+
+    Args:
+        errors: from pydantic or FastAPI; their ``input`` is never used, since it may be secret or huge.
+        model: what was validated, if its fields shall be named; ``loc`` then starts inside the body.
+    """
+    explained = []
+    for error in errors:
+        if len(explained) == MAX_ERRORS:
+            break
+        part, *path = error["loc"] if model is None else ("body", *error["loc"])
+        if part not in _PLACES:
+            part, path = "body", [part, *path]
+        explained.append(FieldError(part, pointer(path), _reason(error), _send(error, path, model)))
+    return tuple(explained)
+
+
+def pointer(path: Sequence[Any]) -> str:
+    """RFC 6901: ``~`` is written ``~0`` and ``/`` is written ``~1``; long keys of the caller are cut."""
+    return "".join("/" + _cut(str(token)).replace("~", "~0").replace("/", "~1") for token in path)
+
+
+def _cut(token: str) -> str:
+    return token if len(token) <= MAX_TOKEN else token[: MAX_TOKEN - 1] + "…"
+
+
+def _reason(error: Mapping[str, Any]) -> str:
+    if error["type"] == "missing":
+        return "a required value is missing"
+    if error["type"] == "extra_forbidden":
+        return "no such key is known here"
+    message: str = error["msg"].removeprefix("Value error, ").rstrip(".")[:MAX_REASON]
+    return message[:1].lower() + message[1:] if message[1:2].islower() else message
+
+
+def _send(error: Mapping[str, Any], path: list[Any], model: type[BaseModel] | None) -> str:
+    kind: str = error["type"]
+    if kind == "missing":
+        return "Add it."
+    if kind == "extra_forbidden":
+        return _known_keys(path, model)
+    if kind in _LIMITS:
+        name, words = _LIMITS[kind]
+        return words.format(error.get("ctx", {}).get(name, "what is allowed"))
+    if kind in {"value_error", "number"}:  # written by us: the reason already says it
+        return "Change it as the reason says."
+    return _WANTED.get(kind.split("_")[0], "See /docs for what is expected.")
+
+
+def _known_keys(path: list[Any], model: type[BaseModel] | None) -> str:
+    owner = model and _model_at(model, path[:-1])
+    if owner is None:
+        return "Leave it out; /docs names the parameters there are."
+    known = [field.alias or name for name, field in owner.model_fields.items()]
+    close = difflib.get_close_matches(_cut(str(path[-1])), known, n=1)
+    meant = f"Write '{close[0]}' if that was meant. " if close else "Leave it out. "
+    return f"{meant}Known keys: {', '.join(known)}."
+
+
+def _model_at(annotation: Any, path: Sequence[Any]) -> type[BaseModel] | None:
+    """The model that stands at ``path``, going through lists, objects and optional values."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if not path:
+            return annotation
+        field = annotation.model_fields.get(str(path[0]))
+        return field and _model_at(field.annotation, path[1:])
+    inside = path[1:] if get_origin(annotation) in (list, tuple, dict) else path
+    candidates = (_model_at(argument, inside) for argument in get_args(annotation))
+    return next((model for model in candidates if model), None)

@@ -1,0 +1,243 @@
+"""The one function that carries a case from what was given to a diagnosis; every face is a thin caller of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine import __version__
+from engine.evidence.collect import Collector, EvidenceFile
+from engine.inference.conclude import Conclusion, conclusions
+from engine.inference.derive import Derivation, parse
+from engine.inference.explain import Explainer, number, source_out
+from engine.inference.plan import plan
+from engine.inference.rank import Known, Network, rank
+from engine.inference.resolve import Settled, add_derived, dependence_order, settle_facts, settle_findings
+from engine.inference.rules import AnsweredBy, Decision, EngineStats, RuleBook, RuleEngine
+from engine.knowledge.knowledge import Knowledge
+from engine.model.base import Lang
+from engine.model.case import Case
+from engine.model.conditions import Condition
+from engine.model.diagnosis import (
+    AdviceOut,
+    CalculationOut,
+    CauseOut,
+    CoverageOut,
+    Diagnosis,
+    GateOut,
+    NotJudgedOut,
+    NotUnderstoodOut,
+    TimelineOut,
+    WhyNotOut,
+)
+from engine.model.evidence import Value
+from engine.model.observed import Observed
+
+__all__ = ["Diagnoser", "EvidenceFile"]
+
+_GATE, _ADVICE, _AGAINST = "gate:", "advice:", "against:"
+_TIMELINE_LIMIT = 30
+
+
+@dataclass(frozen=True)
+class _Worked:
+    """A case after inference, before it is put into words."""
+
+    observed: Observed
+    facts: dict[str, Settled[Value]]
+    derived: tuple[str, ...]
+    decisions: dict[str, Decision]
+    answered_by: AnsweredBy
+    explainer: Explainer
+
+
+class Diagnoser:
+    """The engine over one knowledge base. One a process, called from one thread; ``close`` frees its memory.
+
+    Args:
+        knowledge: the loaded knowledge base.
+        check: hold every answer of durable-rules against the reference evaluator.
+    """
+
+    def __init__(self, knowledge: Knowledge, check: bool = True) -> None:
+        self.knowledge = knowledge
+        self.collector = Collector(knowledge)
+        self._derivations = derivations(knowledge)
+        self._engine = RuleEngine(RuleBook.compile(rules(knowledge)), check)
+        self._network = Network.build(list(knowledge.active_causes.values()), knowledge.findings, knowledge.calibration)
+
+    @property
+    def stats(self) -> EngineStats:
+        return self._engine.stats
+
+    def close(self) -> None:
+        """Free what durable-rules holds. The diagnoser cannot be used afterwards."""
+        self._engine.close()
+
+    def diagnose(
+        self, case: Case, files: Sequence[EvidenceFile] = (), *, lang: Lang = "en", limit: int = 10
+    ) -> Diagnosis:
+        """The diagnosis of a case with its files; the same input gives the same bytes."""
+        return self.conclude(self.collect(case, files), lang=lang, limit=limit)
+
+    def collect(self, case: Case, files: Sequence[EvidenceFile] = ()) -> Observed:
+        """Read everything there is into facts and reported findings. The result can be sent between processes."""
+        return self.collector.collect(case, files)
+
+    def why_not(self, case: Case, cause_id: str, files: Sequence[EvidenceFile] = (), *, lang: Lang = "en") -> WhyNotOut:
+        """Why a cause is not (or is) first for this case.
+
+        Raises:
+            KeyError: if no diagnosed cause has that id.
+        """
+        return self._work(self.collect(case, files), lang).explainer.why_not(cause_id)
+
+    def known(self, observed: Observed) -> list[Known]:
+        """Every decided finding of a case, as the ranking sees it; what scores, fits and examples are made of."""
+        concluded = self._work(observed, "en").explainer.concluded
+        return [Known(c.finding, c.present, c.kind) for c in concluded.values()]
+
+    def conclude(self, observed: Observed, *, lang: Lang = "en", limit: int = 10) -> Diagnosis:
+        """From what was read to the diagnosis, in ``lang``, with at most ``limit`` causes."""
+        worked = self._work(observed, lang)
+        explainer = worked.explainer
+        abnormal = explainer.abnormal()
+        causes = explainer.causes(limit) if abnormal else []
+        decided = frozenset(explainer.concluded)
+        planned = plan(explainer.ranking, self.knowledge.checks, self.knowledge.findings, decided) if abnormal else []
+        next_checks = [explainer.next_check(item) for item in planned]
+        context = [c for c in explainer.present() if c not in abnormal]
+        return Diagnosis(
+            kb_version=self.knowledge.version,
+            kb_digest=self.knowledge.digest,
+            engine_version=__version__,
+            input_digest=observed.digest,
+            answered_by=worked.answered_by,
+            summary=explainer.summary(causes, next_checks),
+            causes=causes,
+            unknown=explainer.unknown(next_checks),
+            next_checks=next_checks,
+            families=explainer.families() if abnormal else [],
+            also_likely=explainer.also_likely(causes),
+            findings=[explainer.finding_out(c) for c in abnormal],
+            context=[explainer.finding_out(c) for c in context],
+            facts=[explainer.fact_out(fact) for fact in sorted(worked.facts)],
+            coverage=_coverage(observed),
+            timeline=_timeline(worked, explainer.concluded),
+            not_understood=sorted(
+                {NotUnderstoodOut(where=n.where, text=n.text[:200], why=n.why) for n in observed.not_understood},
+                key=lambda n: (n.where, n.text, n.why),
+            ),
+            calculations=[self._calculation(fact, worked, lang) for fact in worked.derived],
+            advice=self._advice(worked.decisions, lang),
+            checklist=self._checklist(worked, lang),
+            impact=_impact(causes),
+        )
+
+    def _work(self, observed: Observed, lang: Lang) -> _Worked:
+        facts, derived = add_derived(settle_facts(observed.facts), self._derivations)
+        reported = settle_findings(observed.findings)
+        decisions, answered_by = self._engine.decide(
+            {fact: settled.value for fact, settled in facts.items()},
+            {finding: settled.value for finding, settled in reported.items()},
+        )
+        concluded = conclusions(self.knowledge.findings, decisions, facts, reported)
+        known = [Known(c.finding, c.present, c.kind) for c in concluded.values()]
+        explainer = Explainer(
+            lang, rank(self._network, known, observed.paradigm), concluded, facts,
+            self.knowledge.facts, self.knowledge.findings, self.knowledge.checks,
+        )  # fmt: skip
+        return _Worked(observed, facts, derived, decisions, answered_by, explainer)
+
+    def _calculation(self, fact: str, worked: _Worked, lang: Lang) -> CalculationOut:
+        derivation = self._derivations[fact]
+        return CalculationOut(
+            fact=fact,
+            title=self.knowledge.facts[fact].title.get(lang),
+            value=number(worked.facts[fact].value),
+            unit=self.knowledge.facts[fact].unit,
+            formula=derivation.text,
+            inputs={name: number(worked.facts[name].value) for name in derivation.facts},
+        )
+
+    def _advice(self, decisions: dict[str, Decision], lang: Lang) -> list[AdviceOut]:
+        recommended = []
+        for name, advice in self.knowledge.advice.items():
+            speaks_for = decisions.get(_ADVICE + name)
+            speaks_against = decisions.get(_AGAINST + name)
+            if speaks_for and speaks_for.holds and not (speaks_against and speaks_against.holds):
+                recommended.append(
+                    AdviceOut(
+                        id=name,
+                        title=advice.title.get(lang),
+                        why=advice.use_when.get(lang),
+                        costs=advice.costs.get(lang),
+                        verdict=advice.verdict.get(lang),
+                    )
+                )
+        return recommended
+
+    def _checklist(self, worked: _Worked, lang: Lang) -> list[GateOut]:
+        """The release checklist in its order; only for a release, where missing evidence must not look like a pass."""
+        if worked.observed.paradigm != "release":
+            return []
+        gates = sorted(self.knowledge.gates.values(), key=lambda gate: (gate.stage, gate.id))
+        result = []
+        for gate in gates:
+            decision = worked.decisions.get(_GATE + gate.id)
+            status = "not_enough_evidence" if decision is None else ("pass" if decision.holds else "fail")
+            result.append(
+                GateOut(
+                    id=gate.id,
+                    title=gate.title.get(lang),
+                    stage=gate.stage,
+                    severity=gate.severity,
+                    status=status,
+                    because=gate.because.get(lang),
+                    requires=gate.requires.get(lang),
+                    next_checks=list(gate.checks) if status != "pass" else [],
+                    leads_to=list(gate.leads_to) if status == "fail" else [],
+                )  # fmt: skip
+            )
+        return result
+
+
+def rules(knowledge: Knowledge) -> dict[str, Condition]:
+    """Every rule of the knowledge base by id: findings by their own, gates and advice with a prefix."""
+    conditions: dict[str, Condition] = {f.id: f.when for f in knowledge.findings.values() if f.when is not None}
+    conditions |= {_GATE + gate.id: gate.passes for gate in knowledge.gates.values()}
+    conditions |= {_ADVICE + advice.id: advice.when for advice in knowledge.advice.values()}
+    conditions |= {_AGAINST + a.id: a.against for a in knowledge.advice.values() if a.against is not None}
+    return conditions
+
+
+def derivations(knowledge: Knowledge) -> dict[str, Derivation]:
+    """The derived facts, parsed, each after those it reads."""
+    return dependence_order({f.id: parse(f.derive) for f in knowledge.facts.values() if f.derive is not None})
+
+
+def _coverage(observed: Observed) -> CoverageOut:
+    return CoverageOut(
+        read=sorted(observed.read, key=lambda item: str(sorted(item.items()))),
+        judged=sorted(set(observed.judged)),
+        not_judged=[NotJudgedOut(what=what, why=why) for what, why in sorted(set(observed.not_judged))],
+    )
+
+
+def _timeline(worked: _Worked, concluded: dict[str, Conclusion] | object) -> list[TimelineOut]:
+    """What happened at which step: facts that were read with a step and are true or a number of note."""
+    events = {
+        (source.step, worked.explainer.fact_definitions[fact].title.get(worked.explainer.lang), source)
+        for fact, settled in worked.facts.items()
+        for source in settled.sources
+        if source.step is not None and settled.value is True
+    }
+    ordered = sorted(events, key=lambda event: (event[0], event[1], event[2].where))
+    return [TimelineOut(step=step, what=title, source=source_out(source)) for step, title, source in ordered][
+        :_TIMELINE_LIMIT
+    ]
+
+
+def _impact(causes: Sequence[CauseOut]) -> list[str]:
+    """What the incident costs, by the leading cause; stated apart from what caused it."""
+    return [causes[0].impact] if causes else []

@@ -1,0 +1,128 @@
+"""Loss spikes: a jump over the run's own recent level, measured in logarithms where the loss is positive.
+
+Thresholds: 8 robust sigma and a ratio of 1.25 over the median of the 20 points before (among public tools the
+pair is between z 6 and 8 with 1.5 x; logarithms make the noise of small batches symmetric, so a lower ratio
+is safe). With fewer than 20 points: ratio 1.6, and a noise widened by 1 + 2/sqrt(m) for m differences seen.
+
+False positives: a change of the data mix or of the batch size, a language switch in a curriculum, a resume
+whose data order changed. Not counted: the start-up bump (first 5 % of a run that is seen from its beginning).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.evidence.detectors.view import Collector, View, median_interval
+from engine.evidence.detectors.windows import medians_before, noise_before
+from engine.evidence.series import Floats, Series
+
+_BEFORE, _SEEN = 20, 50
+_SIGMAS, _RATIO = 8.0, 1.25
+_SHORT, _SHORT_SIGMAS, _SHORT_RATIO = 20, 4.0, 1.6
+_FLOOR = 0.01  # of a logarithm: 1 %, the rounding of logged losses and less than any spike
+
+
+@dataclass(frozen=True, slots=True)
+class Spike:
+    """An episode above the level before it: indices of onset and peak, that level, and whether it came back."""
+
+    onset: int
+    peak: int
+    ratio: float
+    recovered: bool | None
+
+
+def detect_spikes(view: View, out: Collector) -> None:
+    """State loss.spike*; lr.spike_at_peak is the schedule's."""
+    loss = view.finite("loss")
+    if loss is None or len(loss) < 4:
+        if loss is None or not _pair(view, loss, out):
+            out.skip("loss spikes", "fewer than 4 finite records of the training loss")
+        return
+    if np.any(loss.values <= 0):
+        out.skip("loss spikes", "the loss has values of zero or below, a ratio to its level says nothing")
+        return
+    out.judge("loss spikes")
+    found = spikes(loss)
+    if not found:
+        if len(loss) >= 8:
+            out.say("loss.spike", False, loss.source(len(loss) - 1), f"{len(loss)} records")
+            out.say("loss.spike_count", 0.0, loss.source(len(loss) - 1))
+        return
+    worst = max(found, key=lambda spike: spike.ratio)
+    source = loss.source(worst.peak)
+    out.say("loss.spike", True, source, f"{worst.ratio:.2f} times the level before it")
+    out.say("loss.spike_step", float(loss.steps[worst.onset]), loss.source(worst.onset))
+    out.say("loss.spike_ratio", worst.ratio, source)
+    out.say("loss.spike_count", float(len(found)), source)
+    if worst.recovered is not None:
+        out.say("loss.spike_recovered", worst.recovered, loss.source(len(loss) - 1))
+
+
+def _pair(view: View, loss: Series, out: Collector) -> bool:
+    """Two or three records: a jump counts if the gradient norm at least doubled at the same step."""
+    norm = view.finite("grad_norm")
+    if norm is None or len(loss) < 2 or np.any(loss.values <= 0):
+        return False
+    by_step = dict(zip(norm.steps.tolist(), norm.values.tolist(), strict=True))
+    for at in range(1, len(loss)):
+        before, now = (by_step.get(float(loss.steps[i])) for i in (at - 1, at))
+        ratio = float(loss.values[at] / loss.values[at - 1])
+        if before and now and now >= 2 * before and ratio > _SHORT_RATIO:
+            note = f"{ratio:.2f} times the record before, gradient norm {now / before:.2f} times"
+            out.say("loss.spike", True, loss.source(at), note)
+            out.say("loss.spike_step", float(loss.steps[at]), loss.source(at))
+            out.say("loss.spike_ratio", ratio, loss.source(at))
+            return True
+    return False
+
+
+def spikes(loss: Series) -> list[Spike]:
+    """Return the episodes; the values must be positive."""
+    logs = np.log(loss.values)
+    bases = medians_before(logs, _BEFORE)
+    high = logs - bases > _limits(logs)
+    high[: _start(loss)] = False
+    found: list[Spike] = []
+    end = 0
+    for onset in np.flatnonzero(high):
+        if onset >= end:
+            spike, end = _episode(logs, int(onset), float(bases[onset]))
+            found.append(spike)
+    return found
+
+
+def _start(loss: Series) -> int:
+    """Skip the start-up bump where the beginning of the run is seen: a learning rate that ramps up throws the loss."""
+    interval = median_interval(loss.steps) or 1.0
+    from_start = float(loss.steps[0]) <= 2 * interval
+    return max(2, len(loss) // 20) if from_start and len(loss) >= _SHORT else 2
+
+
+def _limits(logs: Floats) -> Floats:
+    """Return for each point the height over its base that makes it a spike."""
+    long = len(logs) >= _SHORT
+    seen = np.clip(np.arange(len(logs)) - 1, 1, _SEEN)  # differences the noise is estimated from
+    spread = np.maximum(noise_before(logs, _SEEN), _FLOOR) * (1 + 2 / np.sqrt(seen))
+    ratio, sigmas = (_RATIO, _SIGMAS) if long else (_SHORT_RATIO, _SHORT_SIGMAS)
+    limits: Floats = np.maximum(np.log(ratio), sigmas * spread)
+    return limits
+
+
+def _episode(logs: Floats, onset: int, base: float) -> tuple[Spike, int]:
+    """Follow the spike until three records lie near the level before it."""
+    height = float(logs[onset] - base)
+    peak, at = onset, onset
+    while at < len(logs):
+        if logs[at] > logs[peak]:
+            peak, height = at, float(logs[at] - base)
+        back = logs[at : at + 3]
+        low = base + 0.2 * height
+        if at > onset and len(back) == 3 and logs[at] < low and np.median(back) < low:
+            return Spike(onset, peak, float(np.exp(height)), True), at
+        at += 1
+    after = len(logs) - 1 - peak
+    stuck = after >= 3 and float(np.median(logs[-3:])) > base + 0.5 * height
+    return Spike(onset, peak, float(np.exp(height)), False if stuck else None), len(logs)

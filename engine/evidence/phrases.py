@@ -1,0 +1,159 @@
+"""Phrases of the knowledge base, and where they stand in a segment of text."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from engine.evidence.lexicon import Hit, Layer, Lexicon, inflections
+from engine.evidence.tokens import Tokens
+from engine.model.kb import Concept
+
+MAX_WIDTH = 8.0
+"""Words that may stand between the parts of a phrase; a comma counts two, a Chinese character 0.4."""
+
+MAX_MATCHES = 3
+"""More matches of one phrase in one segment say nothing new."""
+
+MAX_TRIES = 50
+
+_PART = re.compile(r"'([^']+)'|\"([^\"]+)\"|(\S+)")
+_CONCEPT = re.compile(r"[A-Z][A-Z0-9_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a phrase speaks of: a finding (or fact) id; ``denies`` for the phrases of ``denied_by``; ``is_normal`` by role."""
+
+    id: str
+    is_fact: bool = False
+    denies: bool = False
+    is_normal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A phrase as the names of its parts, each name once; ``width`` as given by MAX_WIDTH."""
+
+    target: Target
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A phrase found: its parts' occurrences by position."""
+
+    target: Target
+    hits: tuple[Hit, ...]
+
+    @property
+    def start(self) -> int:
+        return self.hits[0].start
+
+    @property
+    def end(self) -> int:
+        return max(hit.end for hit in self.hits)
+
+    def covers(self, hit: Hit) -> bool:
+        """Whether the occurrence overlaps one of the parts."""
+        return any(part.start < hit.end and hit.start < part.end for part in self.hits)
+
+
+class PhraseBook:
+    """All phrases, keyed by their rarest part."""
+
+    def __init__(self, phrases: Iterable[Phrase]) -> None:
+        """Index the phrases; order decides nothing but the order of equal matches."""
+        self._phrases = list(dict.fromkeys(phrases))
+        use = Counter(part for phrase in self._phrases for part in phrase.parts)
+        self._by_anchor: dict[str, list[tuple[str, Phrase]]] = {}
+        for phrase in self._phrases:
+            anchor = min(phrase.parts, key=lambda part: (use[part], part))
+            self._by_anchor.setdefault(anchor, []).append((anchor, phrase))
+
+    def match(self, hits: list[Hit], tokens: Tokens) -> list[Match]:
+        """The matches among the occurrences of one segment, without those that a more specific one covers."""
+        by_name: dict[str, list[Hit]] = {}
+        for hit in hits:
+            by_name.setdefault(hit.name, []).append(hit)
+        found: list[Match] = []
+        for name in by_name:
+            for anchor, phrase in self._by_anchor.get(name, ()):
+                if all(part in by_name for part in phrase.parts):
+                    found.extend(_matches(phrase, anchor, by_name, tokens))
+        return _most_specific(found)
+
+
+def _matches(phrase: Phrase, anchor: str, by_name: dict[str, list[Hit]], tokens: Tokens) -> list[Match]:
+    found: list[Match] = []
+    for first in by_name[anchor][:MAX_TRIES]:
+        chosen = [first]
+        for part in phrase.parts:
+            if part == anchor:
+                continue
+            nearest = _nearest(by_name[part], chosen, first, tokens)
+            if nearest is None:
+                break
+            chosen.append(nearest)
+        if len(chosen) == len(phrase.parts) and _gaps(chosen, tokens) <= MAX_WIDTH:
+            found.append(Match(phrase.target, tuple(sorted(chosen, key=lambda hit: hit.start))))
+            if len(found) == MAX_MATCHES:
+                break
+    return found
+
+
+def _nearest(options: list[Hit], taken: list[Hit], anchor: Hit, tokens: Tokens) -> Hit | None:
+    """The occurrence nearest to the anchor that shares no token with those already taken."""
+    middle = bisect_left(options, anchor.start, key=lambda hit: hit.start)
+    near = options[max(0, middle - 3) : middle + 3]
+    free = [hit for hit in near if all(hit.end <= part.start or part.end <= hit.start for part in taken)]
+    return min(free, key=lambda hit: abs(tokens.width(anchor.start, hit.start)), default=None)
+
+
+def _gaps(hits: list[Hit], tokens: Tokens) -> float:
+    """What stands between the parts, in words."""
+    ordered = sorted(hits, key=lambda hit: hit.start)
+    return sum(max(0.0, tokens.width(a.end, b.start)) for a, b in zip(ordered, ordered[1:], strict=False))
+
+
+def _most_specific(matches: list[Match]) -> list[Match]:
+    """Drop a match whose parts all lie in those of a match for something else, one of them in a longer part."""
+    literals = [match for match in matches if any(hit.end - hit.start > 1 for hit in match.hits)]
+    return [
+        match
+        for match in matches
+        if not any(_covered(match, other) for other in literals if other.target.id != match.target.id)
+    ]
+
+
+def _covered(match: Match, other: Match) -> bool:
+    longer = False
+    for hit in match.hits:
+        size = max(
+            (part.end - part.start for part in other.hits if part.start <= hit.start and hit.end <= part.end), default=0
+        )
+        if size == 0:
+            return False
+        longer = longer or size > hit.end - hit.start
+    return longer
+
+
+def parts_of(phrase: str, concepts: dict[str, Concept], lexicon: Lexicon) -> tuple[str, ...]:
+    """The names of a phrase's parts; words that are no concept join the lexicon as forms of their own.
+
+    An unknown word in capitals is taken as a plain word: the linter of the knowledge base reports it.
+    """
+    names: list[str] = []
+    for single, double, bare in _PART.findall(phrase):
+        literal = single or double
+        if bare and _CONCEPT.fullmatch(bare) and bare in concepts:
+            names.append(bare)
+            continue
+        name = f"'{literal}'" if literal else bare.lower()
+        for form in [literal] if literal else inflections(name):
+            lexicon.add(Layer.LITERAL if literal else Layer.WORD, name, form)
+        names.append(name)
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,166 @@
+"""Bytes to clean lines, in blocks: bounded in memory whatever the file is.
+
+The rules are those of launchers and terminals: ANSI colours, CRLF and progress bars that redraw with a
+carriage return, prefixes of srun, torchrun and Ray that stack and carry the rank, NUL holes left by a crash,
+UTF-16 of PowerShell.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import stat
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+BLOCK = 1 << 20
+_ANSI = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+_PREFIX = re.compile(
+    rb"(?:\s*(?P<srun>\d{1,6}): |\[default(?P<tee>\d+)\]:\s?|\[rank(?P<torch>\d+)\]:\s?|\(\w+ pid=\d+\)\s)"
+)
+
+
+class UnreadableError(Exception):
+    """The input cannot be read as a file of ours; the message says why, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a reader takes before it stops with a partial result (bytes, except ``events``)."""
+
+    json_bytes: int = 256 << 20  # one JSON document is held whole: files of 10 MB are known, 256 MiB is out of the way
+    line_bytes: int = 1 << 20  # the rest of a longer line is left out
+    inflated_bytes: int = 2 << 30
+    inflation: float = 300.0  # text logs compress 5 to 100 times, deflate's limit is 1032
+    tail_events: int = 200
+    marked_events: int = 2_000
+    event_chars: int = 2_000
+
+
+@dataclass(slots=True)
+class Notes:
+    """Remarks gathered while streaming: what was left out, and why."""
+
+    texts: list[str]
+
+    def add(self, text: str) -> None:
+        """Keep a remark once."""
+        if text not in self.texts:
+            self.texts.append(text)
+
+
+def open_input(source: str | os.PathLike[str] | bytes) -> IO[bytes]:
+    """Open a path or bytes for reading; raises UnreadableError for anything but a readable regular file."""
+    if isinstance(source, bytes):
+        return io.BytesIO(source)
+    try:
+        # O_NONBLOCK: opening a named pipe without a writer would wait for ever
+        handle = os.open(Path(source), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (OSError, ValueError) as error:
+        raise UnreadableError(f"cannot be opened: {getattr(error, 'strerror', None) or error}") from error
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file (a pipe, socket or device)"
+        raise UnreadableError(f"is {kind}")
+    return os.fdopen(handle, "rb")
+
+
+def chunks(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[bytes]:
+    """Yield the content in pieces of at most a few BLOCKs: gzip inflated, UTF-16 as UTF-8, without NUL bytes."""
+    head = stream.read(4)
+    stream.seek(0)
+    if head[:2] == b"\x1f\x8b":
+        yield from _inflated(stream, limits, notes)
+    elif head[:2] in {b"\xff\xfe", b"\xfe\xff"}:
+        text = stream.read(limits.json_bytes).decode("utf-16", errors="replace").encode()
+        yield from (text[at : at + BLOCK] for at in range(0, len(text), BLOCK))
+    else:
+        while piece := stream.read(BLOCK):
+            yield piece
+
+
+def _inflated(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[bytes]:
+    total = 0
+    with gzip.GzipFile(fileobj=stream) as unzipped:
+        while True:
+            try:
+                piece = unzipped.read(BLOCK)
+            except (EOFError, OSError, zlib.error) as error:
+                notes.add(f"gzip stream is damaged or cut after {total} bytes ({error}); what came before was read")
+                return
+            if not piece:
+                return
+            total += len(piece)
+            yield piece
+            if total > limits.inflated_bytes or (
+                total > 64 * BLOCK and total > limits.inflation * max(stream.tell(), 1)
+            ):
+                notes.add(f"gzip content is suspiciously large: stopped after {total} bytes")
+                return
+
+
+def line_blocks(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[tuple[list[int], list[bytes]]]:
+    """Yield (line numbers, lines) block by block, without line ends and colours.
+
+    A line that was redrawn with carriage returns gives one entry per drawing, all with the number of the
+    line.
+    """
+    carry, number, cut = b"", 1, False
+    for piece in chunks(stream, limits, notes):
+        text = carry + piece
+        if b"\0" in piece:
+            text = text.replace(b"\0", b"")
+        if b"\x1b" in text:
+            text = _ANSI.sub(b"", text)
+        lines = text.split(b"\n")
+        if cut and len(lines) > 1:  # the rest of a line that was too long ends here
+            lines[0], cut = b"", False
+        carry = lines.pop()
+        if lines:
+            yield _drawings(number, lines, b"\r" in text)
+            number += len(lines)
+        if len(carry) > limits.line_bytes:
+            frames = carry.rfind(b"\r") + 1  # a progress bar without line ends: its frames are done with
+            if frames:
+                yield _drawings(number, [carry[:frames]], redrawn=True)
+                carry = carry[frames:]
+            if len(carry) > limits.line_bytes:
+                notes.add(f"line {number} is longer than {limits.line_bytes} bytes: its rest was left out")
+                if not cut:
+                    yield [number], [carry[: limits.line_bytes]]
+                carry, cut = b"", True
+    if carry and not cut:
+        yield _drawings(number, [carry], b"\r" in carry)
+
+
+def _drawings(first: int, lines: list[bytes], redrawn: bool) -> tuple[list[int], list[bytes]]:
+    if not redrawn:
+        return list(range(first, first + len(lines))), lines
+    numbers: list[int] = []
+    drawn: list[bytes] = []
+    for number, line in enumerate(lines, first):
+        bare = line.strip(b"\r")
+        if b"\r" not in bare:
+            numbers.append(number)
+            drawn.append(bare)
+            continue
+        pieces = [piece for piece in bare.split(b"\r") if piece]
+        numbers.extend([number] * len(pieces))
+        drawn.extend(pieces)
+    return numbers, drawn
+
+
+def without_prefix(line: bytes) -> tuple[bytes, int | None]:
+    """Return the line without launcher prefixes, and the rank they name (the innermost torch rank wins)."""
+    rank: int | None = None
+    while (match := _PREFIX.match(line)) is not None and match.end() > 0:
+        digits = match["torch"] or match["tee"] or match["srun"]
+        rank = int(digits) if digits else rank
+        line = line[match.end() :]
+    return line, rank

@@ -1,0 +1,159 @@
+"""Megatron-LM and Megatron-DeepSpeed console: ``iteration n/ m | key: value | key: value |``.
+
+Nothing is taken from order or presence of the keys. Known habits of the forks: the loss is missing when every
+step of the interval was skipped, skip counters stay 0 when DeepSpeed does the skipping, terminals and srun
+cut long lines.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import compress, repeat
+
+import numpy as np
+
+from engine.evidence.readers.builder import SeriesBuilder
+from engine.evidence.readers.columns import Columns, Layout, columns, number
+from engine.evidence.readers.lines import without_prefix
+from engine.evidence.series import Floats, Ints
+
+HEAD = re.compile(rb"iteration\s+(\d{1,15})\s*/\s*(\d{1,15})\s*\|")
+_STARTS = (b" iteration ", b"iteration ")
+_HEAD_LENGTH = 64  # "iteration", two numbers of 15 digits and blanks: the rest of the record need not be searched
+_VALIDATION = re.compile(rb"valid(?:ation)? loss at (?:iteration )?(\d{1,15})[^|]*\| *lm loss value: *([^|]+?) *\|")
+_MEMORY = re.compile(rb"\(after \d+ iterations\) memory \(MB\).*?\| max allocated: ([\d.]+)")
+_CONTINUATIONS = 8  # a record of 500 characters wrapped at 80 columns
+_LAYOUT = Layout(b"|", unused=frozenset({"consumed samples", "consumed tokens", "num zeros"}))
+
+
+@dataclass(slots=True)
+class Megatron:
+    """Takes the metric records out of blocks of lines; state is what outlives a block."""
+
+    builder: SeriesBuilder
+    config: dict[str, object] = field(default_factory=dict)
+    records: int = 0
+    last_line: int = 0
+    last_step: float | None = None
+    name: str = "megatron"
+
+    def __post_init__(self) -> None:
+        """DeepSpeed's pipeline engine prints these for what it does not compute."""
+        self.builder.absent |= {"grad norm": 0.0, "loss scale": -1.0}
+
+    def take(self, numbers: list[int], lines: list[bytes]) -> list[int]:
+        """Use the records of these lines; return the places of the lines that are none."""
+        mask = list(map(bytes.startswith, lines, repeat(_STARTS)))
+        rows = list(compress(lines, mask))
+        rest = [place for place, record in enumerate(mask) if not record]
+        others = {lines[place] for place in rest}
+        if all(map(bytes.endswith, rows, repeat(b"|"))) and not any(map(_needs_care, others)):
+            return self._added(rows, list(compress(range(len(lines)), mask)), rest, numbers)
+        return self._take_carefully(numbers, lines)
+
+    def _take_carefully(self, numbers: list[int], lines: list[bytes]) -> list[int]:
+        """Line by line: prefixes, cut records, validation lines."""
+        rest: list[int] = []
+        places: list[int] = []
+        rows: list[bytes] = []
+        at, count = 0, len(lines)
+        while at < count:
+            line = lines[at]
+            at += 1
+            if not line.startswith(_STARTS):
+                head = HEAD.search(line) if b"iteration" in line else None
+                if head is None:
+                    if not (b"valid" in line and self._validation(line, numbers[at - 1])):
+                        rest.append(at - 1)
+                    continue
+                line = line[head.start() :]
+            place = at - 1
+            if not line.endswith(b"|"):
+                line, at = _joined(line.rstrip(), lines, at)
+            places.append(place)
+            rows.append(line)
+        return self._added(rows, places, rest, numbers)
+
+    def _added(self, rows: list[bytes], places: list[int], rest: list[int], numbers: list[int]) -> list[int]:
+        if not rows:
+            return rest
+        refused = self._add(rows, np.array([numbers[place] for place in places], dtype=np.int64))
+        return sorted([*rest, *(places[row] for row in refused)]) if refused else rest
+
+    def _add(self, rows: list[bytes], lines: Ints) -> list[int]:
+        """Add the records; return the rows that only look like records."""
+        heads = HEAD.findall(b"\n".join([row[:_HEAD_LENGTH] for row in rows]))
+        refused: list[int] = []
+        if len(heads) != len(rows):
+            matches = [HEAD.match(row.lstrip()) for row in rows]
+            refused = [at for at, match in enumerate(matches) if match is None]
+            keep = [at for at, match in enumerate(matches) if match is not None]
+            rows, lines = [rows[at] for at in keep], lines[keep]
+            heads = [match.groups() for match in matches if match is not None]
+        if not rows:
+            return refused
+        axis = np.array([int(head[0]) for head in heads], dtype=np.float64)
+        table = columns(rows, _LAYOUT)
+        self._mark_skips(table, axis)
+        for key, (index, values) in table.items():
+            whole = len(index) == len(axis)
+            self.builder.add(key, axis if whole else axis[index], values, lines if whole else lines[index])
+        self.records += len(rows)
+        self.config["train_iters"] = int(heads[-1][1])
+        self.last_line, self.last_step = int(lines[-1]), float(axis[-1])
+        return refused
+
+    def _mark_skips(self, table: Columns, axis: Floats) -> None:
+        """A record without loss had all its steps skipped, whatever the skip counter says."""
+        loss = next((key for key in table if key.replace("-", " ") == "lm loss"), None)
+        skipped = table.get("number of skipped iterations")
+        if skipped is None or (loss is None and "loss" not in self.config):
+            return
+        self.config["loss"] = loss or self.config["loss"]
+        index, values = skipped
+        missing = ~np.isin(index, table[loss][0]) if loss is not None else np.ones(len(index), bool)
+        interval = float(np.median(np.diff(axis))) if len(axis) > 1 else axis[0] - (self.last_step or axis[0] - 1)
+        hidden = missing & (values == 0)
+        if hidden.any():
+            table["number of skipped iterations"] = (index, np.where(hidden, max(interval, 1.0), values))
+
+    def _validation(self, line: bytes, line_number: int) -> bool:
+        match = _VALIDATION.search(line)
+        value = number(match[2]) if match is not None else None
+        if match is None or value is None:
+            return False
+        step = np.array([float(match[1])])
+        self.builder.add("eval_loss", step, np.array([value]), np.array([line_number], dtype=np.int64))
+        return True
+
+    def event(self, line: bytes, line_number: int) -> None:
+        """Use a line that is kept as an event: memory report of one rank."""
+        match = _MEMORY.search(line)
+        if match is not None and "memory line" not in self.config:
+            self.config["memory line"] = line_number
+            step = np.array([self.last_step or 0.0])
+            self.builder.add(
+                "max_allocated (MB)",
+                step,
+                np.array([float(match[1])]),
+                np.array([line_number], dtype=np.int64),
+            )
+
+
+def _joined(row: bytes, lines: list[bytes], at: int) -> tuple[bytes, int]:
+    """Append the following lines to a cut record, up to the line that ends it; give up at the next record."""
+    whole = row
+    for ahead in range(at, min(at + _CONTINUATIONS, len(lines))):
+        line, _ = without_prefix(lines[ahead])
+        if HEAD.search(line) is not None or (b"|" not in line and b":" not in line):
+            break
+        whole += line
+        if line.rstrip().endswith(b"|"):
+            return whole, ahead + 1
+    return row, at
+
+
+def _needs_care(line: bytes) -> bool:
+    """Tell whether a line that does not begin as a record may hold one all the same."""
+    return b"iteration" in line and (b"|" in line or b"valid" in line)

@@ -1,0 +1,73 @@
+"""Findings with their states and reasons: what rules decided, what was reported, and where the two differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.inference.resolve import Settled, weakest
+from engine.inference.rules import Decision
+from engine.model.evidence import Source, SourceKind, Value
+from engine.model.kb import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """A decided finding: by a rule (with the facts and findings it rests on) or as it was reported."""
+
+    finding: str
+    present: bool
+    kind: SourceKind
+    by_rule: bool
+    facts: tuple[str, ...]
+    findings: tuple[str, ...]
+    sources: tuple[Source, ...]
+    against: tuple[Source, ...] = ()
+
+
+def conclusions(
+    findings: Mapping[str, Finding],
+    decisions: Mapping[str, Decision],
+    facts: Mapping[str, Settled[Value]],
+    reported: Mapping[str, Settled[bool]],
+) -> dict[str, Conclusion]:
+    """Every decided finding by id, in sorted order. A rule's word counts before a report; a conflict is kept."""
+    result: dict[str, Conclusion] = {}
+
+    def conclude(name: str) -> Conclusion | None:
+        if name in result:
+            return result[name]
+        report = reported.get(name)
+        decision = decisions.get(name)
+        if decision is not None:
+            rests_on = [c for c in map(conclude, decision.findings) if c is not None]
+            result[name] = _by_rule(name, decision, facts, rests_on, report)
+        elif report is not None:
+            against = tuple(source for _, source in report.against)
+            result[name] = Conclusion(name, report.value, report.kind, False, (), (), report.sources, against)
+        return result.get(name)
+
+    for name in findings:
+        conclude(name)
+    return dict(sorted(result.items()))
+
+
+def _by_rule(
+    name: str,
+    decision: Decision,
+    facts: Mapping[str, Settled[Value]],
+    rests_on: list[Conclusion],
+    report: Settled[bool] | None,
+) -> Conclusion:
+    known = [facts[fact] for fact in decision.facts if fact in facts]
+    sources = [source for item in known for source in item.sources]
+    sources += [source for item in rests_on for source in item.sources]
+    against: tuple[Source, ...] = ()
+    if report is not None:
+        same = report.value is decision.holds
+        sources += report.sources if same else ()
+        against = report.sources if not same else tuple(source for _, source in report.against)
+    kind = weakest([*(item.kind for item in known), *(item.kind for item in rests_on)])
+    return Conclusion(
+        name, decision.holds, kind, True, decision.facts, decision.findings, tuple(dict.fromkeys(sources)), against
+    )

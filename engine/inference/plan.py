@@ -1,0 +1,178 @@
+"""Which check to make next: the expected drop of entropy over the leading cause, per cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+import numpy as np
+
+from engine.inference.rank import Array, Ranking
+from engine.model.calibration import Costs
+from engine.model.kb import Cause, Check, Finding, Remedy
+
+MAX_JOINT = 3
+MIN_GAIN_BITS = 0.01
+SHOWN_AFTER = 3
+NEGLIGIBLE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A result of a check: its deciding finding, how likely it is, and the leading causes after it."""
+
+    finding: str
+    present: bool
+    probability: float
+    then: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A check or a question with its expected gain; ``gain / cost`` orders the list."""
+
+    id: str
+    kind: Literal["check", "question"]
+    asks: tuple[str, ...]
+    gain: float
+    cost: float
+    outcomes: tuple[Outcome, ...]
+
+
+def plan(
+    ranking: Ranking,
+    checks: Mapping[str, Check],
+    findings: Mapping[str, Finding],
+    decided: frozenset[str],
+    limit: int = 5,
+) -> list[Planned]:
+    """The best checks and questions under the present posterior, best gain per cost first.
+
+    A check whose findings are all decided is never proposed, nor one that is not expected to teach anything.
+    """
+    view = _View.of(ranking, decided)
+    costs = ranking.network.calibration.costs
+    proposals = [
+        (name, kind, asks, cost)
+        for name, kind, asks, cost in _proposals(ranking, checks, findings, view, costs)
+        if sum(view.gains[f] for f in asks) >= MIN_GAIN_BITS
+    ]
+    # The gain of several findings together is at most the sum of their own: only the promising are worked out.
+    proposals.sort(key=lambda p: (-sum(view.gains[f] for f in p[2]) / p[3], p[0]))
+    planned = [_planned(view, *proposal) for proposal in proposals[: 4 * limit]]
+    planned.sort(key=lambda p: (-p.gain / p.cost, p.id))
+    return _without_repeats([p for p in planned if p.gain >= MIN_GAIN_BITS])[:limit]
+
+
+@dataclass(frozen=True)
+class _View:
+    """The part of the posterior that planning needs: likely hypotheses, causes in the lead, open findings."""
+
+    causes: tuple[str, ...]
+    weights: Array
+    share: Array
+    open: Mapping[str, int]
+    chances: Array
+    gains: Mapping[str, float]
+
+    @staticmethod
+    def of(ranking: Ranking, decided: frozenset[str]) -> _View:
+        network = ranking.network
+        kept = np.flatnonzero(ranking.weights > NEGLIGIBLE)
+        rows = np.flatnonzero(ranking.lead > NEGLIGIBLE)
+        names = [f for f in network.findings if f not in decided]
+        columns = np.array([network.column[f] for f in names], dtype=np.intp)
+        miss = 1.0 - network.links[:, columns]
+        together = np.array([
+            miss[list(ranking.hypotheses[h])].prod(axis=0) if ranking.hypotheses[h] else np.ones(len(names))
+            for h in kept
+        ])  # fmt: skip
+        chances = 1.0 - (1.0 - network.leaks[columns]) * together
+        weights = ranking.weights[kept] / ranking.weights[kept].sum()
+        share = np.column_stack(
+            [ranking.share[np.ix_(kept, rows)], 1.0 - ranking.share[np.ix_(kept, rows)].sum(axis=1)]
+        )
+        now = _entropy(weights @ share)
+        after = sum(_expected_entropy(weights[:, None] * side, share) for side in (chances, 1.0 - chances))
+        gains = dict(zip(names, np.maximum(0.0, now - after).tolist(), strict=True))
+        return _View(
+            tuple(network.causes[row].id for row in rows), weights, share,
+            {f: index for index, f in enumerate(names)}, chances, gains,
+        )  # fmt: skip
+
+    def chance(self, finding: str, present: bool) -> Array:
+        """P(finding is so | hypothesis), for every hypothesis kept."""
+        column = self.chances[:, self.open[finding]]
+        return column if present else 1.0 - column
+
+
+def _proposals(
+    ranking: Ranking, checks: Mapping[str, Check], findings: Mapping[str, Finding], view: _View, costs: Costs
+) -> Iterator[tuple[str, Literal["check", "question"], tuple[str, ...], float]]:
+    for check in checks.values():
+        asks = tuple(sorted((f for f in check.settles if f in view.open), key=lambda f: (-view.gains[f], f)))
+        if asks:
+            cost = costs.fixed + check.minutes + costs.accelerator * check.accelerators + costs.risk[check.risk]
+            yield check.id, "check", asks, cost
+    for name in view.open:
+        # What only a check can tell is not worth asking a person.
+        if findings[name].ask is not None and findings[name].visible:
+            yield name, "question", (name,), costs.question + costs.fixed
+
+
+def _planned(view: _View, name: str, kind: Literal["check", "question"], asks: tuple[str, ...], cost: float) -> Planned:
+    gain = view.gains[asks[0]] if len(asks) == 1 else _joint_gain(view, asks[:MAX_JOINT])
+    outcomes = tuple(_outcome(view, asks[0], present) for present in (True, False))
+    return Planned(name, kind, asks, gain, cost, outcomes)
+
+
+def _joint_gain(view: _View, asks: tuple[str, ...]) -> float:
+    """Expected entropy drop of learning several findings, which are independent given the hypothesis."""
+    after = 0.0
+    for states in product((True, False), repeat=len(asks)):
+        joint = view.weights * np.prod([view.chance(f, s) for f, s in zip(asks, states, strict=True)], axis=0)
+        after += _expected_entropy(joint[:, None], view.share)[0]
+    return max(0.0, _entropy(view.weights @ view.share) - after)
+
+
+def _expected_entropy(joint: Array, share: Array) -> Array:
+    """For each column of ``joint`` (hypothesis, outcome): P(outcome) times the entropy of the lead after it."""
+    total = joint.sum(axis=0)
+    lead = share.T @ joint
+    positive = np.maximum(lead, 1e-300)
+    return np.asarray(
+        -(lead * np.log2(positive)).sum(axis=0) + total * np.log2(np.maximum(total, 1e-300)), dtype=np.float64
+    )
+
+
+def _entropy(distribution: Array) -> float:
+    return float(-(distribution * np.log2(np.maximum(distribution, 1e-300))).sum())
+
+
+def _outcome(view: _View, finding: str, present: bool) -> Outcome:
+    joint = view.weights * view.chance(finding, present)
+    total = float(joint.sum())
+    lead = (joint / max(total, 1e-300)) @ view.share
+    order = sorted(range(len(view.causes)), key=lambda row: (-round(float(lead[row]), 9), row))[:SHOWN_AFTER]
+    return Outcome(finding, present, total, tuple((view.causes[row], float(lead[row])) for row in order))
+
+
+def _without_repeats(proposals: Sequence[Planned]) -> list[Planned]:
+    """Of several ways to learn the same finding, keep the one with the best gain per cost: the first."""
+    asked: set[str] = set()
+    kept = []
+    for proposal in proposals:
+        if proposal.asks[0] not in asked:
+            kept.append(proposal)
+            asked.update(proposal.asks)
+    return kept
+
+
+def remedies(cause: Cause, marginal: float, ranking: Ranking) -> list[tuple[Remedy, float]]:
+    """Remedies with P(it repairs | evidence), in descending order of that chance over cost (p/c; Kadane & Simon)."""
+    costs = ranking.network.calibration.costs
+    links = ranking.network.calibration.links
+    rated = [(remedy, marginal * links[remedy.repairs]) for remedy in cause.remedies]
+    return sorted(rated, key=lambda item: -item[1] / (costs.fixed + item[0].minutes + costs.risk[item[0].risk]))

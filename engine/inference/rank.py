@@ -1,0 +1,255 @@
+"""Which causes explain the findings: noisy-OR (BN2O) with the best hypotheses enumerated.
+
+For a set S of causes and a finding f with leak l: P(f | S) = 1 - (1-l) * prod over c in S of (1 - q_cf). What was
+reported is virtual evidence: a source says so with P(hit) if the finding is there and P(false) if not. Everything is
+measured against the empty set, which is the honest *unknown*: its own evidence is zero bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.model.calibration import Calibration
+from engine.model.evidence import SourceKind
+from engine.model.kb import Cause, Finding, Paradigm
+
+Array = NDArray[np.float64]
+LN2 = float(np.log(2.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A decided finding and how far its source is to be believed."""
+
+    finding: str
+    present: bool
+    kind: SourceKind
+
+
+@dataclass(frozen=True)
+class Network:
+    """The knowledge base as arrays: ``links[c, f]`` = P(f | only c), ``leaks[f]``; rows and columns by id."""
+
+    causes: tuple[Cause, ...]
+    findings: tuple[str, ...]
+    links: Array
+    leaks: Array
+    groups: tuple[str | None, ...]
+    context: NDArray[np.bool_]
+    column: Mapping[str, int]
+    row: Mapping[str, int]
+    calibration: Calibration
+
+    @staticmethod
+    def build(causes: Sequence[Cause], findings: Mapping[str, Finding], calibration: Calibration) -> Network:
+        ordered = tuple(sorted(causes, key=lambda cause: cause.id))
+        linked = {link.finding for cause in ordered for link in cause.shows}
+        excluded = {exclusion.finding for cause in ordered for exclusion in cause.rules_out}
+        names = tuple(sorted(linked | excluded))
+        column = {name: index for index, name in enumerate(names)}
+        links = np.zeros((len(ordered), len(names)))
+        for row, cause in enumerate(ordered):
+            for link in cause.shows:
+                links[row, column[link.finding]] = calibration.links[link.how]
+        context = np.array([findings[name].role == "context" for name in names], dtype=bool)
+        leaks = np.array([calibration.leaks[findings[name].leak] for name in names])
+        leaks = np.where(context, np.maximum(leaks, calibration.context_leak), leaks)
+        return Network(
+            ordered, names, links, leaks, tuple(findings[name].group for name in names), context, column,
+            {cause.id: index for index, cause in enumerate(ordered)}, calibration,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The decided findings that some cause speaks about, as columns, ready to weigh any hypothesis."""
+
+    known: tuple[Known, ...]
+    columns: NDArray[np.intp]
+    present: NDArray[np.bool_]
+    hit: Array
+    false: Array
+    prose: NDArray[np.bool_]
+    context: NDArray[np.bool_]
+    groups: tuple[NDArray[np.intp], ...]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Posterior over hypotheses. ``lead[c]`` sums to 1 with ``unknown``; ``bits[c, k]`` is finding k's weight for c."""
+
+    network: Network
+    evidence: Evidence
+    hypotheses: tuple[tuple[int, ...], ...]
+    weights: Array
+    share: Array
+    lead: Array
+    marginal: Array
+    unknown: float
+    bits: Array
+    excluded: Mapping[int, tuple[str, ...]]
+
+
+def gather(network: Network, known: Sequence[Known]) -> Evidence:
+    """Keep the findings that the network speaks about, in a total order, with their sources' reliability."""
+    kept = tuple(sorted((k for k in known if k.finding in network.column), key=lambda k: k.finding))
+    columns = np.array([network.column[k.finding] for k in kept], dtype=np.intp)
+    sources = network.calibration.sources
+    members: dict[str, list[int]] = {}
+    for position, k in enumerate(kept):
+        group = network.groups[network.column[k.finding]]
+        if group is not None:
+            members.setdefault(group, []).append(position)
+    return Evidence(
+        kept,
+        columns,
+        np.array([k.present for k in kept], dtype=bool),
+        np.array([sources[k.kind].hit for k in kept]),
+        np.array([sources[k.kind].false for k in kept]),
+        np.array([k.kind in ("prose", "mention") for k in kept], dtype=bool),
+        network.context[columns] if len(kept) else np.zeros(0, dtype=bool),
+        tuple(np.array(positions, dtype=np.intp) for positions in members.values() if len(positions) > 1),
+    )
+
+
+def weigh(network: Network, evidence: Evidence, miss: Array) -> Array:
+    """Bits of every known finding for every hypothesis, after groups and caps; ``miss[h, k]`` = prod(1 - q).
+
+    Of a group only the strongest finding for, and the strongest against, counts. Context supports by at most its cap.
+    Prose together is scaled down to its cap.
+    """
+    caps = network.calibration.caps
+    leak = network.leaks[evidence.columns]
+    seen = 1.0 - (1.0 - leak) * miss
+    hit, false = evidence.hit, evidence.false
+    said_present = (hit * seen + false * (1 - seen)) / (hit * leak + false * (1 - leak))
+    said_absent = (hit * (1 - seen) + false * seen) / (hit * (1 - leak) + false * leak)
+    bits = np.log2(np.where(evidence.present, said_present, said_absent)) * network.calibration.damping
+    bits = np.where(evidence.context & (bits > caps.context_bits), caps.context_bits, bits)
+    for group in evidence.groups:
+        part = bits[:, group]
+        strongest = np.zeros_like(part)
+        rows = np.arange(len(part))
+        for chosen in (part.argmax(axis=1), part.argmin(axis=1)):
+            strongest[rows, chosen] = part[rows, chosen]
+        bits[:, group] = strongest
+    prose = np.where(evidence.prose & (bits > 0), bits, 0.0)
+    total = prose.sum(axis=1, keepdims=True)
+    factor = np.where(total > caps.prose_bits, caps.prose_bits / np.maximum(total, 1e-9), 1.0)
+    return np.where(evidence.prose & (bits > 0), bits * factor, bits)
+
+
+def rank(network: Network, known: Sequence[Known], paradigm: Paradigm | None = None) -> Ranking:
+    """The posterior over the causes, given the decided findings and, if known, the paradigm."""
+    evidence = gather(network, known)
+    miss = 1.0 - network.links[:, evidence.columns]
+    bits = weigh(network, evidence, miss)
+    excluded = _excluded(network, evidence)
+    penalty = np.array([
+        len(excluded.get(row, ())) * network.calibration.caps.rules_out_bits for row in range(len(network.causes))
+    ])  # fmt: skip
+    prior = _prior_bits(network, paradigm) - penalty
+    single = prior + bits.sum(axis=1)
+    grounds = np.where(~evidence.context & (bits > 0), bits, 0.0).sum(axis=1)
+    # Only context in favour: such a cause may be listed, but never above unknown.
+    single = np.where(grounds > 0, single, np.minimum(single, -1.0))
+    hypotheses: list[tuple[int, ...]] = [(), *((row,) for row in range(len(network.causes)))]
+    scores = [0.0, *single.tolist()]
+    for members, score in _several(network, evidence, prior, single, grounds, miss):
+        hypotheses.append(members)
+        scores.append(score)
+    weights = _normalised(np.array(scores), network.calibration.temperature)
+    share = _shares(hypotheses, bits, grounds, len(network.causes))
+    lead = weights @ share
+    marginal = np.zeros(len(network.causes))
+    for weight, members in zip(weights, hypotheses, strict=True):
+        for row in members:
+            marginal[row] += weight
+    unknown = max(0.0, 1.0 - float(lead.sum()))
+    return Ranking(
+        network, evidence, tuple(hypotheses), weights, share, lead, marginal, unknown, bits, excluded
+    )  # fmt: skip
+
+
+def _prior_bits(network: Network, paradigm: Paradigm | None) -> Array:
+    """log2 of each cause's prior against the unknown's; all causes together hold ``known_share``."""
+    calibration = network.calibration
+    weight = np.array([calibration.priors[cause.prior] for cause in network.causes])
+    if paradigm not in (None, "any"):
+        fits = [paradigm in cause.paradigms or "any" in cause.paradigms for cause in network.causes]
+        weight = np.where(fits, weight, weight * calibration.other_paradigm)
+    odds = calibration.known_share / (1 - calibration.known_share)
+    return np.asarray(np.log2(odds * weight / max(float(weight.sum()), 1e-9)), dtype=np.float64)
+
+
+def _excluded(network: Network, evidence: Evidence) -> dict[int, tuple[str, ...]]:
+    states = {k.finding: k.present for k in evidence.known}
+    result: dict[int, tuple[str, ...]] = {}
+    for row, cause in enumerate(network.causes):
+        hits = tuple(e.finding for e in cause.rules_out if states.get(e.finding) is (e.is_ == "present"))
+        if hits:
+            result[row] = hits
+    return result
+
+
+def _several(
+    network: Network, evidence: Evidence, prior: Array, single: Array, grounds: Array, miss: Array
+) -> list[tuple[tuple[int, ...], float]]:
+    """Pairs among the best single causes, and triples grown from the best pairs.
+
+    A member must explain ``member_bits`` of non-context evidence that the others leave over; otherwise a second cause
+    would be used to explain a misreading.
+    """
+    search = network.calibration.search
+    order = np.argsort(-single, kind="stable")
+    best = [int(row) for row in order[: search.pairs_of] if grounds[row] >= search.member_bits]
+    pairs = _weighed(network, evidence, prior, miss, [tuple(sorted(pair)) for pair in combinations(best, 2)])
+    pairs.sort(key=lambda item: (-item[1], item[0]))
+    grown = sorted({
+        tuple(sorted({*members, row})) for members, _ in pairs[: search.triples_from] for row in best
+        if row not in members
+    })  # fmt: skip
+    return pairs + _weighed(network, evidence, prior, miss, grown)
+
+
+def _weighed(
+    network: Network, evidence: Evidence, prior: Array, miss: Array, sets: list[tuple[int, ...]]
+) -> list[tuple[tuple[int, ...], float]]:
+    if not sets:
+        return []
+    members = np.array(sets, dtype=np.intp)
+    together = weigh(network, evidence, miss[members].prod(axis=1))
+    total = together.sum(axis=1)
+    support = np.where(~evidence.context, together, 0.0).sum(axis=1)
+    worthwhile = np.ones(len(sets), dtype=bool)
+    for left_out in range(members.shape[1]):
+        others = np.delete(members, left_out, axis=1)
+        without = weigh(network, evidence, miss[others].prod(axis=1))
+        gain = support - np.where(~evidence.context, without, 0.0).sum(axis=1)
+        worthwhile &= gain >= network.calibration.search.member_bits
+    scores = prior[members].sum(axis=1) + total
+    return [(sets[i], float(scores[i])) for i in range(len(sets)) if worthwhile[i]]
+
+
+def _normalised(scores: Array, temperature: float) -> Array:
+    scaled = (scores - scores.max()) * LN2 / temperature
+    weights = np.exp(scaled)
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+def _shares(hypotheses: Sequence[tuple[int, ...]], bits: Array, grounds: Array, causes: int) -> Array:
+    """How a hypothesis' mass is split among its causes: by the bits each explains. Causes without grounds get none."""
+    share = np.zeros((len(hypotheses), causes))
+    own = bits.sum(axis=1)
+    for index, members in enumerate(hypotheses):
+        if len(members) == 1:
+            share[index, members[0]] = 1.0 if grounds[members[0]] > 0 else 0.0
+        elif members:
+            parts = np.maximum(own[list(members)], 0.1)
+            share[index, list(members)] = parts / parts.sum()
+    return share

@@ -1,0 +1,53 @@
+"""The few sentences the engine says itself; everything else is worded in the knowledge base."""
+
+from __future__ import annotations
+
+from engine.model.base import Lang, Text
+
+_SENTENCES: dict[str, Text] = {
+    "nothing": Text(
+        en="Nothing abnormal was found in what was given. That is not a clean bill of health: see what was not judged.",
+        zh="所给材料中没有发现异常。这不等于一切正常：请看哪些内容尚未判断。",
+    ),
+    "leads": Text(en="Most likely: {title} ({percent}).", zh="最可能的原因：{title}（{percent}）。"),
+    "expected": Text(
+        en="This looks like expected behaviour: {title} ({percent}).", zh="这看起来是正常现象：{title}（{percent}）。"
+    ),
+    "then": Text(en="Then: {title} ({percent}).", zh="其次：{title}（{percent}）。"),
+    "decides": Text(en="To decide: {title}.", zh="下一步：{title}。"),
+    "abstain": Text(
+        en="No known cause explains this well enough (unknown {percent}).",
+        zh="没有已知原因能充分解释（未知 {percent}）。",
+    ),
+    "unexplained": Text(
+        en="{count} finding(s) are there, but no known cause explains them better than chance would.",
+        zh="有 {count} 项发现，但没有已知原因能比偶然更好地解释它们。",
+    ),
+    "few": Text(
+        en="The evidence is thin: the causes listed rest on {count} finding(s).",
+        zh="证据较少：所列原因只依据 {count} 项发现。",
+    ),
+    "residual": Text(
+        en="What remains for a cause that this knowledge base does not hold.", zh="留给本知识库未收录原因的概率。"
+    ),
+    "nothing_to_explain": Text(en="There is no abnormal finding to explain.", zh="没有需要解释的异常发现。"),
+    "reported": Text(en="Reported: “{quote}”", zh="报告称：“{quote}”"),
+    "denied": Text(en="Reported not to be so: “{quote}”", zh="报告否认：“{quote}”"),
+    "not_so": Text(en="Not the case: {title}", zh="不成立：{title}"),
+    "excludes": Text(en="{title} speaks against it", zh="“{title}”与此不符"),
+    "seen": Text(en="yes: {title}", zh="是：{title}"),
+    "not_seen": Text(en="no: {title}", zh="否：{title}"),
+    "no_series": Text(
+        en="no numbers over time were given; a log or metrics file would let trends be judged",
+        zh="没有随时间变化的数值；日志或指标文件可用于判断趋势",
+    ),
+}
+
+
+def say(key: str, lang: Lang, **values: object) -> str:
+    """The sentence of that key in ``lang``, with its places filled."""
+    return _SENTENCES[key].get(lang).format(**values)
+
+
+def percent(share: float) -> str:
+    return f"{share:.0%}" if 0.005 <= share <= 0.995 else ("<1%" if share < 0.5 else ">99%")

@@ -1,0 +1,1 @@
+"""The knowledge base as data: read strictly, linted, cached, explained and compared."""

@@ -1,0 +1,101 @@
+"""Which files a knowledge base has, what each holds, and the digest of all of them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import kb
+from engine.knowledge.advice import Advice
+from engine.model.kb import Cause, Check, Fact, Finding, Gate, KnowledgeCase, Pipeline, Signature
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of knowledge file. ``many``: the file is a list of objects, else it is one object."""
+
+    name: str
+    model: type[Any]
+    pattern: str
+    many: bool
+
+
+KINDS = (
+    Kind("facts", Fact, "facts/*.yaml", many=True),
+    Kind("findings", Finding, "findings/*.yaml", many=True),
+    Kind("causes", Cause, "causes/*/*.yaml", many=False),
+    Kind("checks", Check, "checks/*.yaml", many=True),
+    Kind("gates", Gate, "gates/*/*.yaml", many=False),
+    Kind("signatures", Signature, "signatures/*.yaml", many=True),
+    Kind("pipelines", Pipeline, "pipeline/*.yaml", many=False),
+    Kind("advice", Advice, "advice/*.yaml", many=True),
+)
+CAUSE_CASES = Kind("cases", KnowledgeCase, "causes/*/*.cases.yaml", many=True)
+HEALTHY_CASES = Kind("healthy", KnowledgeCase, "healthy/*.yaml", many=True)
+SINGLE_FILES = ("kb.yaml", "families.yaml", "lexicon.yaml", "calibration.yaml")
+
+
+@dataclass(frozen=True)
+class KbFile:
+    """One YAML file. ``relative`` counts from the root of its tree, with slashes."""
+
+    relative: str
+    path: Path
+    content: bytes
+
+    def is_of(self, kind: Kind) -> bool:
+        """Whether the file belongs to ``kind``; files of examples end in ``.cases.yaml``."""
+        parts = PurePosixPath(self.relative).parts
+        wanted = PurePosixPath(kind.pattern).parts
+        return (
+            len(parts) == len(wanted)
+            and self.relative.endswith(".cases.yaml") == kind.pattern.endswith(".cases.yaml")
+            and all(PurePosixPath(part).match(want) for part, want in zip(parts, wanted, strict=True))
+        )
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether any kind claims the file; one in the wrong folder would be ignored in silence."""
+        return (
+            self.relative in SINGLE_FILES
+            or any(self.is_of(kind) for kind in (*KINDS, CAUSE_CASES, HEALTHY_CASES))
+            or (self.relative.startswith("gates/") and self.relative.endswith(".cases.yaml"))
+        )
+
+
+def default_root() -> Path:
+    """The folder of the knowledge base that is installed with the program."""
+    return Path(next(iter(kb.__path__)))
+
+
+def read_files(root: Path) -> list[KbFile]:
+    """Every YAML file below ``root``, sorted by relative path; links are not followed.
+
+    Raises:
+        OSError: if a file cannot be read.
+    """
+    found = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith((".", "__"))]
+        for name in names:
+            if name.endswith((".yaml", ".yml")) and not name.startswith("."):
+                path = Path(folder, name)
+                found.append(KbFile(path.relative_to(root).as_posix(), path, path.read_bytes()))
+    return sorted(found, key=lambda file: file.relative)
+
+
+def digest_of(trees: Iterable[list[KbFile]]) -> str:
+    """SHA-256 over the relative path and the bytes of every file, tree by tree (base first, then overlay)."""
+    total = hashlib.sha256()
+    for tree in trees:
+        total.update(b"tree\0")
+        for file in tree:
+            total.update(f"{file.relative}\0{len(file.content)}\0".encode())
+            total.update(file.content)
+    return total.hexdigest()

@@ -1,0 +1,93 @@
+"""From the folder of the knowledge base to :class:`Knowledge`, and to the examples beside the causes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.knowledge import cache
+from engine.knowledge.files import CAUSE_CASES, HEALTHY_CASES, default_root, digest_of, read_files
+from engine.knowledge.problems import KbError, Problem
+from engine.knowledge.sources import read_objects, read_sources, read_trees, require_calibration
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from engine.knowledge.knowledge import Knowledge
+    from engine.model.kb import KnowledgeCase
+
+
+@dataclass(frozen=True)
+class OwnedCase:
+    """An example and where it stands; ``cause_id`` is the cause beside it, None for a healthy run."""
+
+    cause_id: str | None
+    file: Path
+    line: int
+    case: KnowledgeCase
+
+
+def load_knowledge(root: Path | None = None, overlay: Path | None = None, use_cache: bool = True) -> Knowledge:
+    """Load the knowledge base below ``root`` (default: the installed one) and a site's ``overlay`` on top.
+
+    Raises:
+        KbError: with every problem of every file.
+        OSError: if a folder or file cannot be read.
+    """
+    trees = read_trees(existing(root), overlay and existing(overlay))
+    digest = digest_of(trees)
+    if use_cache and (cached := cache.read(digest)) is not None:
+        return cached
+    sources = read_sources(trees)
+    require_calibration(sources, existing(root))
+    if sources.problems:
+        raise KbError(sources.problems)
+    knowledge = sources.knowledge()
+    if use_cache:
+        cache.write(knowledge)
+    return knowledge
+
+
+def load_cases(root: Path | None = None) -> list[OwnedCase]:
+    """Every example: those beside the causes and the healthy runs, in the order of their files.
+
+    Raises:
+        KbError: with every problem of every file of examples.
+    """
+    problems: list[Problem] = []
+    cases: list[OwnedCase] = []
+    for file in read_files(existing(root)):
+        for kind in (CAUSE_CASES, HEALTHY_CASES):
+            if not file.is_of(kind):
+                continue
+            slug = file.relative.removeprefix("causes/").removesuffix(".cases.yaml")
+            owner = slug if kind is CAUSE_CASES else None
+            cases.extend(
+                OwnedCase(owner, file.path, placed.place().line, placed.value)
+                for placed in read_objects(file, kind, problems)
+            )
+    if problems:
+        raise KbError(problems)
+    return cases
+
+
+def existing(root: Path | None) -> Path:
+    """``root`` or the installed knowledge base, which must be a folder.
+
+    Raises:
+        KbError: if it is none.
+    """
+    folder = root or default_root()
+    if not folder.is_dir():
+        raise KbError(
+            [
+                Problem(
+                    str(folder),
+                    1,
+                    1,
+                    "there is no such folder",
+                    "Give the folder that holds facts/, causes/, …",
+                )
+            ]
+        )
+    return folder

@@ -1,0 +1,64 @@
+"""The numbers behind the knowledge base's words. They stand in kb/calibration.yaml and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from engine.model.base import Frozen
+from engine.model.evidence import SourceKind
+from engine.model.kb import Frequency, Leak, Prior, Risk
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Reliability(Frozen):
+    """How far a kind of source is to be believed: P(reported | so) and P(reported | not so)."""
+
+    hit: Share
+    false: Share
+
+
+class Caps(Frozen):
+    """Limits in bits: of one context finding in favour, and of all prose together for one cause."""
+
+    context_bits: Annotated[float, Field(gt=0)]
+    prose_bits: Annotated[float, Field(gt=0)]
+    rules_out_bits: Annotated[float, Field(gt=0)]
+
+
+class Search(Frozen):
+    """How many hypotheses of several causes are looked at, and the bits a further cause must explain to be one."""
+
+    pairs_of: Annotated[int, Field(ge=0, le=100)]
+    triples_from: Annotated[int, Field(ge=0, le=50)]
+    member_bits: Annotated[float, Field(ge=0)]
+
+
+class Costs(Frozen):
+    """What a check costs, in minutes of a person's time or what is worth as much."""
+
+    fixed: Annotated[float, Field(ge=0)]
+    question: Annotated[float, Field(gt=0)]
+    accelerator: Annotated[float, Field(ge=0)]
+    risk: dict[Risk, Annotated[float, Field(ge=0)]]
+
+
+class Calibration(Frozen):
+    """See kb/calibration.yaml for what each number means and how it was found."""
+
+    links: dict[Frequency, Share]
+    leaks: dict[Leak, Share]
+    context_leak: Share
+    priors: dict[Prior, Annotated[float, Field(gt=0)]]
+    known_share: Share
+    other_paradigm: Annotated[float, Field(gt=0, le=1)]
+    sources: dict[SourceKind, Reliability]
+    caps: Caps
+    search: Search
+    costs: Costs
+    temperature: Annotated[float, Field(gt=0, le=2)]
+    damping: Annotated[float, Field(gt=0, le=1)]
+    shown_from: Share
+    abstain_above: Share

@@ -1,0 +1,284 @@
+"""The objects of the knowledge base, one class a kind of file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from engine.model.base import Frozen, Text
+from engine.model.conditions import Condition
+
+FactId = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$", max_length=80)]
+FindingId = Annotated[
+    str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*(\.[a-z0-9][a-z0-9-]*)*(\([a-z0-9-]+\))?$", max_length=100)
+]
+CauseId = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*/[a-z0-9][a-z0-9-]*$", max_length=100)]
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=80)]
+
+Frequency = Literal["always", "usually", "often", "sometimes", "rarely"]
+Prior = Literal["common", "usual", "uncommon", "rare"]
+Leak = Literal["frequent", "occasional", "rare", "very_rare"]
+Role = Literal["symptom", "mechanism", "context", "normal"]
+Status = Literal["draft", "trial", "stable", "retired"]
+Risk = Literal["none", "low", "medium", "high"]
+Station = Literal[
+    "read", "batch", "forward", "loss", "backward", "sync", "optimizer", "checkpoint", "serve", "platform"
+]
+Paradigm = Literal["pretrain", "finetune", "sft", "dpo", "rlhf", "contrastive", "embedding", "eval", "release", "any"]
+Severity = Literal["blocker", "major", "minor", "info"]
+
+PARADIGM_ALIASES: dict[str, Paradigm] = {
+    "pretraining": "pretrain",
+    "continued_pretraining": "pretrain",
+    "lora_sft": "sft",
+    "embedding_finetune": "embedding",
+    "ppo": "rlhf",
+    "grpo": "rlhf",
+    "evaluation": "eval",
+}
+
+
+class Reference(Frozen):
+    """A public document behind a fact or a threshold."""
+
+    title: str
+    url: Annotated[str, StringConstraints(pattern=r"^https://")] | None = None
+
+
+class Phrases(Frozen):
+    """How people say it. Words in CAPITALS are concepts of the lexicon; ``any`` holds phrases made of concepts only.
+
+    All parts of a phrase must stand in one clause of a sentence, in any order; a part in 'quotes' is literal.
+    """
+
+    any: tuple[str, ...] = ()
+    en: tuple[str, ...] = ()
+    zh: tuple[str, ...] = ()
+
+    def all(self) -> tuple[str, ...]:
+        return self.any + self.en + self.zh
+
+
+class Concept(Frozen):
+    """One idea and its words. English forms match whole words; a trailing ``*`` lets any ending follow."""
+
+    en: tuple[str, ...] = ()
+    zh: tuple[str, ...] = ()
+
+
+class Fact(Frozen):
+    """A typed, named thing that can be known about a run or a checkpoint."""
+
+    id: FactId
+    type: Literal["number", "bool", "text", "choice"]
+    title: Text
+    unit: str | None = None
+    values: dict[str, tuple[str, ...]] | None = None
+    aliases: tuple[str, ...] = ()
+    derive: str | None = None
+    ask: Text | None = None
+    phrases: Phrases | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    reference: Reference | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Fact:
+        if (self.type == "choice") != (self.values is not None):
+            raise ValueError("a fact of type choice lists its values, any other type has none")
+        if self.unit is not None and self.type != "number":
+            raise ValueError("only a number has a unit")
+        if self.phrases is not None and self.type != "bool":
+            raise ValueError("phrases set a fact to true, so the fact must be of type bool")
+        return self
+
+
+class Parameter(Frozen):
+    """The closed list a parametrised finding is expanded over; ``{value}`` in its texts is the value's own text."""
+
+    name: Slug
+    values: dict[Slug, ParameterValue]
+
+
+class ParameterValue(Frozen):
+    title: Text
+    phrases: Phrases = Phrases()
+    denied_by: Phrases = Phrases()
+
+
+class Finding(Frozen):
+    """Something abnormal or discriminating, concluded by a rule, a phrase, a signature or an answer."""
+
+    id: FindingId
+    title: Text
+    when: Condition | None = None
+    because: Text | None = None
+    role: Role = "symptom"
+    group: Slug | None = None
+    leak: Leak = "rare"
+    visible: bool = True
+    mention_ok: bool = False
+    phrases: Phrases = Phrases()
+    denied_by: Phrases = Phrases()
+    ask: Text | None = None
+    absent_if: Literal["log_complete"] | None = None
+    parameter: Parameter | None = None
+    reference: Reference | None = None
+
+
+class Link(Frozen):
+    """A finding that a cause shows, and how often."""
+
+    finding: FindingId
+    how: Frequency
+
+
+class Exclusion(Frozen):
+    """A finding whose state speaks strongly against the cause."""
+
+    finding: FindingId
+    is_: Literal["present", "absent"] = Field(alias="is")
+
+
+class Remedy(Frozen):
+    """What to do about a cause. ``repairs``: how often it cures, given that the cause is right."""
+
+    do: Text
+    repairs: Frequency = "usually"
+    minutes: Annotated[float, Field(gt=0, le=100_000)] = 10
+    risk: Risk = "low"
+    undo: Text | None = None
+
+
+class Confusion(Frozen):
+    """A rival cause, and the sentence that separates the two."""
+
+    cause: CauseId
+    boundary: Text
+
+
+class Cause(Frozen):
+    """What is wrong: one cause, one file, whose path is its id."""
+
+    id: CauseId
+    family: str
+    title: Text
+    status: Status
+    station: Station
+    paradigms: Annotated[tuple[Paradigm, ...], Field(min_length=1)] = ("any",)
+    meaning: Text
+    impact: Text
+    prior: Prior
+    presentation: dict[Literal["en", "zh"], tuple[str, ...]]
+    shows: Annotated[tuple[Link, ...], Field(min_length=2, max_length=14)]
+    checks: Annotated[tuple[Slug, ...], Field(min_length=1)]
+    remedies: Annotated[tuple[Remedy, ...], Field(min_length=1)]
+    rules_out: tuple[Exclusion, ...] = ()
+    confused_with: tuple[Confusion, ...] = ()
+    blind_spots: Text
+    expected: bool = False
+    references: tuple[Reference, ...] = ()
+
+
+class Check(Frozen):
+    """Something a person can do or measure that makes unknown findings known."""
+
+    id: Slug
+    title: Text
+    how: Text
+    commands: dict[str, str] = {}
+    minutes: Annotated[float, Field(gt=0, le=10_000)]
+    accelerators: Annotated[int, Field(ge=0)] = 0
+    risk: Risk = "none"
+    settles: Annotated[tuple[FindingId, ...], Field(min_length=1, max_length=8)]
+
+
+class Gate(Frozen):
+    """One item of the release checklist: passes when ``passes`` is true, fails when it is false, else undecided."""
+
+    id: CauseId
+    title: Text
+    stage: Annotated[int, Field(ge=1, le=4)]
+    severity: Severity
+    requires: Text
+    passes: Condition
+    because: Text
+    checks: tuple[Slug, ...] = ()
+    leads_to: tuple[CauseId, ...] = ()
+    paradigms: Annotated[tuple[Paradigm, ...], Field(min_length=1)] = ("any",)
+
+
+class Signature(Frozen):
+    """A log line worth knowing. ``pattern`` is RE2; ``unless`` guards against harmless look-alikes on the same line."""
+
+    id: Slug
+    pattern: str
+    unless: str | None = None
+    role: Literal["root", "cascade", "teardown", "context"]
+    finding: FindingId | None = None
+    fact: FactId | None = None
+    fields: dict[str, FactId] = {}
+    examples: Annotated[tuple[str, ...], Field(min_length=1)]
+    counter_examples: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _sets_something(self) -> Signature:
+        if self.finding is None and self.fact is None and not self.fields:
+            raise ValueError("a signature sets a finding, a fact or fields")
+        return self
+
+
+class StationEntry(Frozen):
+    """One of the eight stations of a training step: what goes in, happens, comes out, and what usually breaks."""
+
+    station: Station
+    title: Text
+    input: Text
+    action: Text
+    output: Text
+    cpu: Text
+    accelerator: Text
+    network: Text
+    check: Text
+    failure: Text
+    findings: tuple[FindingId, ...] = ()
+
+
+class Followed(Frozen):
+    """The four things followed along the stations."""
+
+    tokens: Text
+    memory: Text
+    synchronised: Text
+    evaluation: Text
+
+
+class Pipeline(Frozen):
+    """A paradigm's training step, station by station, in order."""
+
+    paradigm: Paradigm
+    title: Text
+    follows: Followed
+    stations: Annotated[tuple[StationEntry, ...], Field(min_length=8, max_length=8)]
+
+
+class CaseExpectation(Frozen):
+    """What a knowledge case must give. ``rank`` is of the cause the file belongs to; ``present``/``absent`` are findings."""
+
+    rank: Annotated[int, Field(ge=1, le=10)] | None = None
+    not_first: bool = False
+    silent: bool = False
+    unknown: bool = False
+    first: CauseId | None = None
+    present: tuple[FindingId, ...] = ()
+    absent: tuple[FindingId, ...] = ()
+
+
+class KnowledgeCase(Frozen):
+    """An example beside a cause: input as a user would send it, and what must come out."""
+
+    name: str
+    kind: Literal["fires", "near_miss", "healthy"]
+    case: dict[str, object]
+    expect: CaseExpectation

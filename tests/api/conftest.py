@@ -1,0 +1,41 @@
+"""The app with a fake engine, and the app with the real one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from api.app import create_app
+from api.settings import Settings
+from tests.api.fake_engine import SOURCE
+
+REPORT = {"report": "the loss is NaN"}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(store_url=f"sqlite:///{tmp_path}/store.db")
+
+
+@pytest.fixture
+def app(settings: Settings) -> FastAPI:
+    """An app of the test's own, not started yet."""
+    return create_app(settings, source=SOURCE)
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """A running service with the fake engine, shared by the tests of a module."""
+    store = tmp_path_factory.mktemp("store") / "store.db"
+    with TestClient(create_app(Settings(store_url=f"sqlite:///{store}"), source=SOURCE)) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def real_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """The service as shipped: bundled knowledge, real engine."""
+    store = tmp_path_factory.mktemp("store") / "store.db"
+    with TestClient(create_app(Settings(store_url=f"sqlite:///{store}"))) as client:
+        yield client

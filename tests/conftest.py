@@ -1,0 +1,27 @@
+"""What every test may ask for."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# A slow machine is no failure, so no example has a time limit.
+settings.register_profile("traintriage", deadline=None)
+settings.load_profile("traintriage")
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def checkout() -> Path:
+    """The root of the checkout."""
+    return CHECKOUT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of reference samples beside the checkout; skips where there is none."""
+    folder = CHECKOUT.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("needs the folder of reference samples, ../shared, beside the checkout")
+    return folder

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.knowledge import cache, load
+from engine.knowledge.load import load_knowledge
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .conftest import SmallKb
+
+
+def _entries(home: Path) -> list[Path]:
+    return sorted((home / "traintriage").glob("*"))
+
+
+def _forbid_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise AssertionError("parsed, although it is cached")
+
+    monkeypatch.setattr(load, "read_sources", refuse)
+
+
+def test_the_second_load_reads_the_cache_and_gives_the_same(
+    kb: SmallKb, cache_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = load_knowledge(kb.root)
+    (entry,) = _entries(cache_home)
+    json.loads(entry.read_bytes().partition(b"\n")[2])
+    _forbid_parsing(monkeypatch)
+    assert load_knowledge(kb.root) == first
+
+
+def test_a_change_is_seen(kb: SmallKb) -> None:
+    load_knowledge(kb.root)
+    kb.replace("facts/run.yaml", "Loss scale", "Scale of the loss")
+    assert load_knowledge(kb.root).facts["amp.loss_scale"].title.en == "Scale of the loss"
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"garbage\n{}", b"\xff\xfe"])
+def test_a_damaged_entry_is_rebuilt(kb: SmallKb, cache_home: Path, damage: bytes) -> None:
+    first = load_knowledge(kb.root)
+    (entry,) = _entries(cache_home)
+    good = entry.read_bytes()
+    entry.write_bytes(damage)
+    assert load_knowledge(kb.root) == first
+    assert entry.read_bytes() == good
+
+
+def test_one_flipped_byte_is_noticed(kb: SmallKb, cache_home: Path) -> None:
+    load_knowledge(kb.root)
+    (entry,) = _entries(cache_home)
+    entry.write_bytes(entry.read_bytes().replace(b"Half-precision", b"Half+precision"))
+    assert load_knowledge(kb.root).causes["numerics/fp16-overflow"].title.en.startswith("Half-precision")
+
+
+def test_a_folder_that_cannot_be_made_changes_nothing(
+    kb: SmallKb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(cache, "cache_folders", lambda: [tmp_path / "file" / "below"])
+    assert load_knowledge(kb.root) == load_knowledge(kb.root)
+
+
+def test_the_next_folder_is_taken_if_the_first_cannot_be_written(
+    kb: SmallKb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(cache, "cache_folders", lambda: [tmp_path / "file" / "x", tmp_path / "second"])
+    load_knowledge(kb.root)
+    assert len(list((tmp_path / "second").iterdir())) == 1
+
+
+def test_a_folder_that_others_can_write_is_not_believed(
+    kb: SmallKb, cache_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = cache_home / "traintriage"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    monkeypatch.setattr(cache, "cache_folders", lambda: [folder])
+    load_knowledge(kb.root)
+    assert _entries(cache_home) == []
+
+
+def test_without_cache_nothing_is_written(kb: SmallKb, cache_home: Path) -> None:
+    load_knowledge(kb.root, use_cache=False)
+    assert not cache_home.exists()
+
+
+def test_old_entries_are_forgotten(kb: SmallKb, cache_home: Path) -> None:
+    for number in range(cache.KEPT_FILES + 3):
+        kb.append("kb.yaml", f"# {number}\n")
+        load_knowledge(kb.root)
+    assert len(_entries(cache_home)) == cache.KEPT_FILES
+
+
+def test_other_code_has_another_entry(kb: SmallKb, cache_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load_knowledge(kb.root)
+    monkeypatch.setattr(cache, "code_digest", lambda: "another version")
+    load_knowledge(kb.root)
+    assert len(_entries(cache_home)) == 2
