@@ -33,5 +33,5 @@ lock: dev ## resolve pyproject.toml anew into both lock files
 LOCK := pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes --no-header
 
 clean: ## remove .venv and everything that was made
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .schemathesis
 	find engine api kb tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -4,7 +4,8 @@ from typing import Any
 
 from pydantic import Field
 
-from api.errors import KINDS, MEDIA_TYPE
+from api.errors import MEDIA_TYPE
+from api.problem import KINDS
 from engine.model.base import Frozen
 
 COMPONENTS = "#/components/schemas/"

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Literal
 
-from api.errors import Problem
+from api.problem import Problem
 from api.validation import MAX_REASON
 from engine.evidence.case_file import CaseError, parse_document
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from api.errors import Problem
+from api.problem import Problem
 from api.reader import Collect, Reader, ReaderError, Source, evidence
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Expert:
         async with self._reloading:
             reader = self._new_reader()
             try:
-                digest = await reader.start(self._settings.validation_seconds)
+                digest = await reader.start()
                 generation = await self._new_generation(reader)
                 if generation.knowledge.digest != digest:
                     generation.diagnoser.close()
@@ -197,7 +197,12 @@ class Expert:
         return self._current
 
     def _new_reader(self) -> Reader:
-        return Reader(self._source, seconds=self._settings.reading_seconds, queue=self._settings.reading_queue)
+        return Reader(
+            self._source,
+            start_seconds=self._settings.validation_seconds,
+            seconds=self._settings.reading_seconds,
+            queue=self._settings.reading_queue,
+        )
 
     async def _new_generation(self, reader: Reader) -> Generation:
         knowledge = await asyncio.to_thread(self._source.load)

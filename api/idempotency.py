@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from api import language
-from api.errors import Problem, invalid_input
+from api.problem import Problem, invalid_input
 from api.store import Outcome, StoredAnswer
 from api.submission import content_digest
 from api.validation import FieldError

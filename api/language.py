@@ -19,9 +19,10 @@ def choose(accept_language: str | None) -> Lang:
     for part in (accept_language or "").split(",")[:32]:
         tag, _, parameters = part.strip().partition(";")
         language = tag.strip().lower().split("-")[0]
-        if language == "en" or language == "zh":
-            weights[language] = max(weights[language], _quality(parameters))
-        elif language == "*":
+        for known in weights:
+            if language == known:
+                weights[known] = max(weights[known], _quality(parameters))
+        if language == "*":
             anything = _quality(parameters)
     english = weights["en"] or anything
     return "zh" if weights["zh"] > english else "en"

@@ -7,19 +7,11 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from api.errors import Problem, problem_response, request_id_of
+from api.errors import problem_response, request_id_of
+from api.problem import too_large
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-
-def too_large(what: str, limit: int) -> Problem:
-    """The 413 problem for ``what``, which may have ``limit`` bytes."""
-    return Problem(
-        "too-large",
-        f"{what} may have at most {limit:,} bytes. Upload large logs and metrics as files in "
-        "multipart/form-data, and of a very long log the part around the incident.",
-    )
 
 
 class BodyLimit:

@@ -10,7 +10,8 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from api.described import COMPONENTS, ProblemDocument
-from engine.calculators import MemoryRequest, TokensRequest
+from engine.calculators.memory import MemoryRequest
+from engine.calculators.tokens import TokensRequest
 from engine.model.case import Case
 from engine.model.kb import PARADIGM_ALIASES
 
@@ -149,10 +150,10 @@ async def add_examples(app: FastAPI, document: dict[str, Any]) -> None:
                 headers={"X-Request-ID": "openapi-example", **_content_type(operation)},
                 content=_body(operation),
             )
-            content = operation["responses"].get(str(response.status_code), {}).get("content", {})
-            for media_type in content:
-                is_json = response.headers["content-type"].startswith("application/json")
-                content[media_type]["example"] = response.json() if is_json else response.text
+            if response.status_code == 200:
+                for media_type, content in operation["responses"]["200"]["content"].items():
+                    is_json = media_type == "application/json"
+                    content["example"] = response.json() if is_json else response.text
 
 
 async def _add_parameter_examples(client: Any, path: str, operation: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from api.openapi import operations
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from api.errors import Kind
+    from api.problem import Kind
 
 _STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }

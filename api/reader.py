@@ -9,7 +9,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from api.errors import Problem
+from api.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,8 +63,9 @@ class Reader:
     A process of our own and not a pool, because a job that never returns must be ended, and a pool cannot do that.
     """
 
-    def __init__(self, source: Source, *, seconds: float, queue: int) -> None:
+    def __init__(self, source: Source, *, start_seconds: float, seconds: float, queue: int) -> None:
         self._source = source
+        self._start_seconds = start_seconds
         self._seconds = seconds
         self._queue = queue
         self._waiting = 0
@@ -72,17 +73,14 @@ class Reader:
         self._process: multiprocessing.process.BaseProcess | None = None
         self._connection: Connection | None = None
 
-    async def start(self, seconds: float) -> str:
+    async def start(self) -> str:
         """Start the process and load knowledge and engine in it; the digest of that knowledge.
 
         Raises:
-            ReaderError: if they cannot be loaded, or not within ``seconds``.
+            ReaderError: if they cannot be loaded, or not in time.
         """
         async with self._lock:
-            try:
-                return str(await self._do(seconds, None))
-            except TimeoutError as error:
-                raise ReaderError(f"not loaded within {seconds:g} s") from error
+            return await self._start()
 
     async def run(self, job: Job) -> Any:
         """The result of ``job``.
@@ -96,6 +94,8 @@ class Reader:
         self._waiting += 1
         try:
             async with self._lock:
+                if self._process is None or not self._process.is_alive():
+                    await self._start()
                 return await self._do(self._seconds, job)
         except TimeoutError as error:
             raise Problem(
@@ -115,6 +115,13 @@ class Reader:
             self._connection.close()
         self._process = self._connection = None
 
+    async def _start(self) -> str:
+        self.close()
+        try:
+            return str(await self._do(self._start_seconds, None))
+        except TimeoutError as error:
+            raise ReaderError(f"not loaded within {self._start_seconds:g} s") from error
+
     async def _do(self, seconds: float, job: Job | None) -> Any:
         try:
             async with asyncio.timeout(seconds):
@@ -131,8 +138,7 @@ class Reader:
         return value
 
     def _exchange(self, job: Job | None) -> Any:
-        if self._process is None or not self._process.is_alive():
-            self.close()
+        if self._process is None:
             self._launch()
         connection = self._connection
         assert connection is not None

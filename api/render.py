@@ -149,8 +149,10 @@ def _next_checks(checks: list[NextCheckOut], words: _Words) -> Group:
 
 def _remedies(cause: CauseOut, words: _Words) -> Group:
     parts: list[Styled] = [Styled(f"\n{words['fix']} ({cause.title})", style="bold")]
-    for remedy in cause.remedies:
-        parts.append(Styled(f"• {remedy.do}  ({remedy.minutes:g} {words['minutes']}, {words['risk']} {remedy.risk})"))
+    parts += [
+        Styled(f"• {remedy.do}  ({remedy.minutes:g} {words['minutes']}, {words['risk']} {remedy.risk})")
+        for remedy in cause.remedies
+    ]
     return Group(*parts)
 
 

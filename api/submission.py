@@ -17,8 +17,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
 from api import documents
-from api.errors import Problem, invalid_input
-from api.limits import too_large
+from api.problem import Problem, invalid_input, too_large
 from api.validation import FieldError, explain
 from engine.model.case import Case
 

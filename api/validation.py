@@ -63,7 +63,7 @@ def explain(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | None =
         errors: from pydantic or FastAPI; their ``input`` is never used, since it may be secret or huge.
         model: what was validated, if its fields shall be named; ``loc`` then starts inside the body.
     """
-    explained = []
+    explained: list[FieldError] = []
     for error in errors:
         if len(explained) == MAX_ERRORS:
             break

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine import __version__
 from engine.evidence.collect import Collector, EvidenceFile
-from engine.inference.conclude import Conclusion, conclusions
+from engine.inference.conclude import conclusions
 from engine.inference.derive import Derivation, parse
 from engine.inference.explain import Explainer, number, source_out
 from engine.inference.plan import plan
@@ -123,7 +123,7 @@ class Diagnoser:
             context=[explainer.finding_out(c) for c in context],
             facts=[explainer.fact_out(fact) for fact in sorted(worked.facts)],
             coverage=_coverage(observed),
-            timeline=_timeline(worked, explainer.concluded),
+            timeline=_timeline(worked),
             not_understood=sorted(
                 {NotUnderstoodOut(where=n.where, text=n.text[:200], why=n.why) for n in observed.not_understood},
                 key=lambda n: (n.where, n.text, n.why),
@@ -197,7 +197,7 @@ class Diagnoser:
                     requires=gate.requires.get(lang),
                     next_checks=list(gate.checks) if status != "pass" else [],
                     leads_to=list(gate.leads_to) if status == "fail" else [],
-                )  # fmt: skip
+                )
             )
         return result
 
@@ -224,7 +224,7 @@ def _coverage(observed: Observed) -> CoverageOut:
     )
 
 
-def _timeline(worked: _Worked, concluded: dict[str, Conclusion] | object) -> list[TimelineOut]:
+def _timeline(worked: _Worked) -> list[TimelineOut]:
     """What happened at which step: facts that were read with a step and are true or a number of note."""
     events = {
         (source.step, worked.explainer.fact_definitions[fact].title.get(worked.explainer.lang), source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 import traceback
 from typing import Any, NoReturn
@@ -25,11 +26,9 @@ _COMMANDS = {
 class Problem(click.ClickException):
     """An error for a person: what is wrong, where, and what to do. With ``--json`` it is a problem document."""
 
-    exit_code = USAGE
-
     def __init__(self, title: str, detail: str = "", status: int = USAGE, **more: Any) -> None:
         super().__init__(f"{title}: {detail}" if detail else title)
-        self.exit_code = status
+        self.status = status
         self.document = {"type": "about:blank", "title": title, "detail": detail or title, **more}
 
 
@@ -73,9 +72,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         status = _report(error, as_json)
     except BrokenPipeError:
         # The reader went away (``| head``): not an error of ours. Keep the interpreter from flushing into it again.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
         status = 0
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is must exit with 70
         traceback.print_exc()
         if as_json:
             _print_problem({"type": "about:blank", "title": "internal error", "detail": type(error).__name__})
@@ -93,7 +92,7 @@ def _report(error: click.ClickException, as_json: bool) -> int:
         _print_problem(document)
     else:
         error.show()
-    return error.exit_code
+    return error.status if isinstance(error, Problem) else error.exit_code
 
 
 def _print_problem(document: dict[str, Any]) -> None:

@@ -63,7 +63,7 @@ def _service() -> Iterator[str]:
         port = probe.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
     with tempfile.TemporaryDirectory() as folder, (Path(folder) / "service.log").open("w+") as log:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             [sys.executable, "-m", "api.cli", "serve", "--port", str(port)],
             env={**os.environ, "TRAINTRIAGE_STORE_URL": f"sqlite:///{folder}/store.db"}, stdout=log, stderr=log,
         )  # fmt: skip

@@ -60,7 +60,7 @@ def command(
     if case.is_empty and not files:
         raise Problem(
             "nothing to diagnose",
-            'give a file, a folder, a sentence (--report "loss went NaN at step 300") or facts (--fact run.precision=fp16)',
+            'give a file, a folder, a sentence (--report "loss went NaN at step 300") or facts (--fact precision=fp16)',
             NOTHING_TO_DO,
         )
     try:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.progress import Progress
@@ -20,10 +19,11 @@ from engine.evaluate.cases import run_cases
 from engine.evaluate.fit import Example, FitResult
 from engine.evaluate.score import Figures, Graded, Incident, by, figures, grade_all, load_incidents
 from engine.evidence.case_file import CaseError
+from engine.knowledge.files import default_root
 from engine.knowledge.knowledge import Knowledge
-from engine.knowledge.load import load_cases, load_knowledge
+from engine.knowledge.load import OwnedCase, load_cases, load_knowledge
 from engine.knowledge.problems import KbError
-from engine.model.base import Lang
+from engine.model.base import Lang, Text
 
 _root = click.option(
     "--root", type=click.Path(path_type=Path, exists=True, file_okay=False), help="The knowledge base's folder."
@@ -97,14 +97,15 @@ def test_command(root: Path | None, as_json: bool, only: str, verbose: bool) -> 
 @click.option("--family", required=True, help="One of kb/families.yaml.")
 @click.option("--title", required=True, help="What is wrong, in English.")
 @click.option("--title-zh", required=True, help="The same in Chinese.")
+@click.option("--with-mechanism", is_flag=True, help="Also make a finding that proves the cause, and its check.")
 @_root
-def new_command(cause: str, family: str, title: str, title_zh: str, root: Path | None) -> None:
+def new_command(cause: str, family: str, title: str, title_zh: str, with_mechanism: bool, root: Path | None) -> None:
     """Make a cause (AREA/NAME) with its examples: files that lint accepts and `kb test` runs, ready to be filled in."""
-    from engine.knowledge.author import new_cause
+    from engine.knowledge.author import AuthorError, new_cause
 
     try:
-        paths = new_cause(root, cause, family=family, title=title, title_zh=title_zh)
-    except (ValueError, OSError) as error:
+        paths = new_cause(root or default_root(), cause, family, Text(en=title, zh=title_zh), with_mechanism)
+    except (AuthorError, KbError, OSError) as error:
         raise Problem("the cause was not made", str(error)) from None
     for path in paths:
         click.echo(path)
@@ -116,12 +117,12 @@ def new_command(cause: str, family: str, title: str, title_zh: str, root: Path |
 @_root
 def explain_command(id_: str, lang: Lang, root: Path | None) -> None:
     """A page about any object: a cause, finding, fact, check or gate."""
-    from engine.knowledge.author import explain
+    from engine.knowledge.pages import UnknownObjectError, explain
 
     try:
         click.echo(explain(_knowledge(root), id_, lang))
-    except KeyError as error:
-        raise Problem("no such object", str(error.args[0])) from None
+    except UnknownObjectError as error:
+        raise Problem("no such object", str(error)) from None
 
 
 @command.command("stats")
@@ -129,14 +130,20 @@ def explain_command(id_: str, lang: Lang, root: Path | None) -> None:
 @_json
 def stats_command(root: Path | None, as_json: bool) -> None:
     """How many objects of each kind, and what is covered."""
-    from engine.knowledge.author import stats
+    from engine.knowledge.stats import stats
 
-    numbers = stats(_knowledge(root))
+    numbers = asdict(stats(_knowledge(root)))
     if as_json:
         click.echo(json.dumps(numbers, ensure_ascii=False, indent=2))
         return
     for name, value in numbers.items():
-        click.echo(f"{name}: {value}")
+        shown = ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else value
+        shown = ", ".join(shown) if isinstance(shown, tuple) else shown
+        click.echo(
+            f"{name.replace('_', ' ')}: {shown:.1f}"
+            if isinstance(shown, float)
+            else f"{name.replace('_', ' ')}: {shown}"
+        )
 
 
 @command.command("schema")
@@ -147,12 +154,13 @@ def schema_command(check: bool, root: Path | None) -> int:
     from engine.knowledge.schema import stale_schemas, write_schemas
 
     if check:
-        stale = stale_schemas(root)
+        stale = stale_schemas(root or default_root())
         for path in stale:
             click.echo(f"{path} is stale; run `traintriage kb schema`")
         click.echo(f"{len(stale)} stale schemas")
         return FOUND if stale else 0
-    write_schemas(root)
+    for path in write_schemas(root or default_root()):
+        click.echo(path)
     return 0
 
 
@@ -288,21 +296,45 @@ def _timed(work: Callable[[], FitResult]) -> FitResult:
 @click.argument("revision")
 @_root
 @_json
-def diff_command(revision: str, root: Path | None, as_json: bool) -> int:
+def diff_command(revision: str, root: Path | None, as_json: bool) -> None:
     """What changed since a git revision, its impact (patch, minor, major), and which examples move."""
-    from engine.knowledge.author import diff
+    from engine.knowledge.diff import GitError, diff
 
+    rankers: dict[Path, Diagnoser] = {}
     try:
-        report: Any = diff(root, revision, rank=_ranker)
-    except (ValueError, KbError, OSError) as error:
+        report = diff(root or default_root(), revision, rank=lambda at, owned: _rank(rankers, at, owned))
+    except (GitError, KbError, OSError) as error:
         raise Problem("no comparison", str(error)) from None
-    click.echo(json.dumps(report.as_dict(), ensure_ascii=False, indent=2) if as_json else report.text())
-    return 0
+    finally:
+        for diagnoser in rankers.values():
+            diagnoser.close()
+    if as_json:
+        document = {
+            "impact": report.impact,
+            "changes": [asdict(change) for change in report.changes],
+            "moves": [{"case": _case_name(m.case), "before": m.before, "after": m.after} for m in report.moves],
+            "problems": [asdict(problem) for problem in report.problems],
+        }
+        click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
+        return
+    click.echo(f"impact: {report.impact}")
+    for change in report.changes:
+        click.echo(f"{change.impact:6} {change}")
+    for move in report.moves:
+        click.echo(f"moves: {_case_name(move.case)}: rank {move.before or 'none'} -> {move.after or 'none'}")
+    for problem in report.problems:
+        click.echo(f"not read: {problem}")
 
 
-def _ranker(root: Path) -> Callable[[dict[str, Any]], list[str]]:
-    """For a knowledge base: a function from a case to the ids of its causes, best first."""
+def _case_name(owned: OwnedCase) -> str:
+    return f"{owned.cause_id or 'healthy'}::{owned.case.name}"
+
+
+def _rank(rankers: dict[Path, Diagnoser], root: Path, owned: OwnedCase) -> int | None:
+    """The rank of an example's own cause in the knowledge base at ``root``; one engine for each of the two sides."""
     from engine.evidence.case_file import case_from
 
-    diagnoser = Diagnoser(load_knowledge(root, use_cache=False), check=False)
-    return lambda case: [cause.id for cause in diagnoser.diagnose(case_from(case)).causes]
+    if root not in rankers:
+        rankers[root] = Diagnoser(load_knowledge(root, use_cache=False), check=False)
+    ids = [cause.id for cause in rankers[root].diagnose(case_from(owned.case.case)).causes]
+    return ids.index(owned.cause_id) + 1 if owned.cause_id in ids else None

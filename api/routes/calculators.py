@@ -10,14 +10,8 @@ from api.described import POST_PROBLEMS, REPLAY_HEADER, json_or_yaml, problems
 from api.exchange import AcceptLanguage, LangParameters, answer_texts
 from api.idempotency import IdempotencyKey, IdempotentRoute
 from api.submission import read_model
-from engine.calculators import (
-    MemoryRequest,
-    MemoryResult,
-    TokensRequest,
-    TokensResult,
-    tokens_per_update,
-    training_memory,
-)
+from engine.calculators.memory import MemoryRequest, MemoryResult, training_memory
+from engine.calculators.tokens import TokensRequest, TokensResult, tokens_per_update
 
 router = APIRouter(prefix="/v1/calculators", tags=["calculators"], route_class=IdempotentRoute)
 _RESPONSES = {200: {"headers": REPLAY_HEADER}, **problems(*POST_PROBLEMS)}

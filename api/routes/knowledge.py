@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from api import language
 from api.described import problems
-from api.errors import Problem
+from api.problem import Problem
 from api.exchange import VARY, AcceptLanguage, LangParameters, answer_texts, expert_of
 from engine import __version__
 from engine.knowledge.knowledge import Family, Knowledge

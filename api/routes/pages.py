@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from api import openapi, pages
-from api.errors import KINDS, Problem
+from api.problem import KINDS, Problem
 from api.exchange import expert_of
 
 router = APIRouter(include_in_schema=False)

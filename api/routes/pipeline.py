@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.described import problems
-from api.errors import Problem
+from api.problem import Problem
 from api.exchange import AcceptLanguage, LangParameters, answer_texts, expert_of
 from api.routes.knowledge import ETAG_HEADER, NOT_MODIFIED, IfNoneMatch, cached
 from engine.model.base import Frozen

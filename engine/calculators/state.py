@@ -82,6 +82,22 @@ class ShardCounts:
     optimizer: int
 
 
+def data_parallel(
+    world_size: int, tensor_parallel: int = 1, pipeline_parallel: int = 1, context_parallel: int = 1
+) -> int | None:
+    """Number of ranks that read different samples; ``None`` where the sizes do not divide the world."""
+    sizes = (world_size, tensor_parallel, pipeline_parallel, context_parallel)
+    if min(sizes) < 1:
+        return None
+    replicas, rest = divmod(world_size, tensor_parallel * pipeline_parallel * context_parallel)
+    return replicas if rest == 0 else None
+
+
+def input_tokens_per_update(data_parallel: int, microbatch: int, sequence_length: int, accumulation: int) -> int:
+    """Positions that enter the model between two optimizer steps, over all ranks (padding included)."""
+    return data_parallel * microbatch * sequence_length * accumulation
+
+
 def shard_counts(
     mode: Mode, gpus: int, strategy: ShardingStrategy = "full", shard_group_size: int | None = None
 ) -> ShardCounts:

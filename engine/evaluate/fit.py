@@ -1,7 +1,8 @@
 """The global fit: three numbers for the whole knowledge base, chosen on folds that are not scored.
 
-Weights of single causes are never fitted: they come from thought and literature. What is fitted is how far evidence is
-to be trusted at all (damping), how sharp the posterior is (temperature) and how much belief the known causes start with.
+Weights of single causes are never fitted: they come from thought and literature. What is fitted is how far evidence
+is to be trusted at all (damping), how sharp the posterior is (temperature) and how much belief the known causes start
+with.
 """
 
 from __future__ import annotations

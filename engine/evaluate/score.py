@@ -106,6 +106,7 @@ def grade(incident: Incident, diagnosis: Diagnosis, knowledge: Knowledge) -> Gra
 def grade_all(
     incidents: Iterable[Incident], diagnose: Callable[[Case], Diagnosis], knowledge: Knowledge
 ) -> list[Graded]:
+    """Every incident, diagnosed and graded."""
     return [grade(incident, diagnose(incident.case), knowledge) for incident in incidents]
 
 

@@ -72,9 +72,8 @@ def parse_document(text: str) -> Any:
 
 def _refuse_bombs(text: str) -> None:
     """Anchors are refused before anything is built: a few lines of them can stand for gigabytes."""
-    depth = nodes = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-        nodes += 1
+    depth = 0
+    for nodes, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
         if isinstance(event, yaml.AliasEvent):
             raise CaseError([(f"line {_line(event)}", "anchors and aliases are not read in a case")])
         if isinstance(event, yaml.CollectionStartEvent):

@@ -17,7 +17,24 @@ from engine.evidence.status import Segment, status_of, verdict_on
 
 Verdict = Literal["present", "absent"]
 
-OUTCOMES = frozenset(["NORMAL", "SAME", "CURES", "NO_EFFECT", "FAILS", "WORSE", "BAD", "DIFFER", "WORKS", "HANG", "CRASH", "NAN", "SLOW", "CHANGED"])
+OUTCOMES = frozenset(
+    [
+        "NORMAL",
+        "SAME",
+        "CURES",
+        "NO_EFFECT",
+        "FAILS",
+        "WORSE",
+        "BAD",
+        "DIFFER",
+        "WORKS",
+        "HANG",
+        "CRASH",
+        "NAN",
+        "SLOW",
+        "CHANGED",
+    ]
+)
 """Concepts that make a phrase of a parametrised finding complete."""
 
 NEAR = 3.0
@@ -26,16 +43,26 @@ NEAR = 3.0
 _READERS = ("responds", "contrast", "unchanged", "normal")
 
 
+def is_comparison(target_id: str) -> bool:
+    """Whether the finding is of a trial or a comparison, whose opposite takes more than a denial."""
+    return target_id.startswith(("responds(", "contrast("))
+
+
 def is_topic(target_id: str, parts: tuple[str, ...]) -> bool:
     """Whether a phrase of that finding names only what is compared or changed."""
     return target_id.partition("(")[0] in _READERS and target_id.endswith(")") and not OUTCOMES & set(parts)
 
 
-def read_topic(
-    match: Match, segment: Segment, others: list[tuple[Match, Segment]], *, question: bool
-) -> Verdict | None:
+def topic_of(target_id: str, parts: tuple[str, ...]) -> str | None:
+    """The topic inside a phrase that carries its outcome: LR of "LR CURES" for ``responds(lr)``; else None."""
+    rest = [part for part in parts if part not in OUTCOMES]
+    one_concept = len(rest) == 1 < len(parts) and rest[0].isupper()
+    return rest[0] if one_concept and is_comparison(target_id) else None
+
+
+def read_topic(match: Match, segment: Segment, others: list[tuple[Match, Segment]]) -> Verdict | None:
     """What the sentence says of the topic; ``others`` are all topics of the sentence."""
-    if status_of(match, segment, question=question) in ("asked", "suspected"):
+    if status_of(match, segment) in ("asked", "suspected"):
         return None
     kind = match.target.id.partition("(")[0]
     if kind == "contrast":
@@ -50,8 +77,11 @@ def read_topic(
 
 def _responds(match: Match, segment: Segment) -> Verdict | None:
     start, end = segment.clause(match.start, match.end)
-    tried = segment.has(cues.TRIED, start, end)
-    changed = tried or segment.has(cues.ACTION, start, end)
+    changed = any(
+        hit.start < match.start or segment.tokens.width(match.end, hit.start) <= NEAR
+        for cue in (cues.TRIED, cues.ACTION)
+        for hit in segment.within(cue, start, end)
+    )
     limit = segment.sentence_end if changed else end
     for hit in _in_order(segment, (cues.NO_EFFECT, cues.FIXED), start, limit):
         if hit.name == cues.NO_EFFECT or _denied(hit, segment, start):
@@ -77,14 +107,15 @@ def _contrast(match: Match, segment: Segment, others: list[tuple[Match, Segment]
     if side != "good":
         return None
     rivals = (m for m, other in others if m.target == match.target and side_of(m.start, m.end, other) == "bad")
-    if next(rivals, None) is not None or _bad_elsewhere(start, end, segment):
-        return "present"
-    return "present" if _specific(match) else None
+    return "present" if _specific(match) or next(rivals, None) is not None else None
 
 
 def _unchanged(match: Match, segment: Segment) -> Verdict | None:
     start, end = segment.clause(match.start, match.end)
     for hit in segment.within(cues.SAME, start, end):
+        gap = segment.tokens.width(min(hit.end, match.end), max(hit.start, match.start))
+        if gap > NEAR:
+            continue
         return "absent" if _denied(hit, segment, start) else "present"
     return None
 
@@ -106,11 +137,6 @@ def side_of(start: int, end: int, segment: Segment) -> Literal["good", "bad", ""
     if bad:
         return "bad" if any(bad) else "good"
     return ""
-
-
-def _bad_elsewhere(start: int, end: int, segment: Segment) -> bool:
-    hits = segment.cues.get(cues.BAD, [])
-    return any(not start <= hit.start < end for hit in hits)
 
 
 def _specific(match: Match) -> bool:

@@ -12,6 +12,8 @@ from engine.evidence.lexicon import Layer, Lexicon
 from engine.model.kb import Concept
 
 NOT = "not"  # denies what follows in its clause
+WITHOUT = "without"  # denies the noun after it
+INSTEAD = "instead"  # denies the noun after it, and no verdict further on
 NOT_NEXT = "not-next"  # denies only what follows at once (不, 没, zero)
 NEUTRAL = "neutral"  # hides a negator that denies nothing ("not only", 不同)
 BUT = "but"  # a contrast: nothing reaches across
@@ -28,7 +30,6 @@ RULED_OUT = "ruled-out"
 PAST = "past"  # what was fine is no news of now
 ACTION = "action"  # something was changed
 TRIED = "tried"  # the same, said outright: its outcome may stand in a later clause
-WITH = "with"
 ALSO = "also"
 FIXED = "fixed"
 NO_EFFECT = "no-effect"
@@ -39,80 +40,92 @@ THAN = "than"
 SAME = "same"
 
 _WORDS: dict[str, str] = {
-    NOT: """not, no, never, without, without any, none of, neither, nor, hardly, cannot, can't, isn't, aren't, wasn't, weren't,
-        doesn't, don't, didn't, won't, hasn't, haven't, hadn't, couldn't, shouldn't, wouldn't, nothing, no longer,
-        free of, instead of, rather than, lack of, absence of, no sign of, fails to show, not yet, nowhere,
-        没有, 并没有, 从未, 从没, 从来没有, 未曾, 未出现, 未发现, 未见, 没见, 没出现, 没发现, 没有出现, 没有发现,
-        并非, 不是, 并不是, 并不, 不会, 不再, 毫无, 而不是, 而非, 不存在, 不出现, 看不到, 没看到, 不涉及""",
-    NOT_NEXT: "zero, 0, 不, 没, 未, 无, 非, 零, 0 个, 0 次",
-    NEUTRAL: """not only, not just, not merely, no doubt, no matter, not to mention, no wonder, nothing but, whether or not,
-        for a while, after a while, in no time, no later than, not until, not least, none the less, no idea, not sure,
-        not clear, not know, don't know, do not know, don't understand, do not understand, cannot explain,
-        can't explain, cannot figure, can't figure, not obvious, not certain, and so on, 不仅, 不但, 不光, 不只, 不止,
-        不同, 不过, 无论, 不管, 不论, 未来, 非常, 不断, 无法, 不久, 不少, 不一样, 不一致, 不稳定, 不知, 不知道,
-        不清楚, 不明白, 不确定, 不得不, 除非, 没想到, 不对, 不好, 不行, 不够, 不足, 不到, 差不多, 不小心, 不变,
-        而且, 反而, 因而, 从而, 对不对, 要不要, 能不能, 好不好, 无关紧要, zero 1, zero 2, zero 3, zero stage, zero redundancy, zero offload, zero infinity, zero optimizer, deepspeed zero, 无非, 非要, 未必, 不料, 没多久, 没几步""",
+    NOT: """not, no, never, none of, neither, nor, hardly, cannot, can't, isn't, aren't, wasn't, weren't, doesn't,
+        don't, didn't, won't, hasn't, haven't, hadn't, couldn't, shouldn't, wouldn't, nothing, no longer, free of,
+        lack of, absence of, no sign of, fails to show, not yet, nowhere, 没有, 并没有, 从未, 从没, 从来没有, 未曾,
+        未出现, 未发现, 未见, 没有变成, 没变成, 没有变为, 没见, 没出现, 没发现, 没有出现, 没有发现, 并非, 不是,
+        并不是, 并不, 不会, 不再, 毫无, 不存在, 不出现, 看不到, 没看到, 不涉及""",
+    WITHOUT: """without, without any, 不带, 不用""",
+    INSTEAD: """instead of, rather than, 而不是, 而非""",
+    NOT_NEXT: """zero, 0, 不, 没, 未, 无, 非, 零, 0 个, 0 次""",
+    NEUTRAL: """than without, not only, not just, not merely, no doubt, no matter, not to mention, no wonder,
+        nothing but, whether or not, for a while, after a while, in no time, no later than, not until, not least, none the less,
+        no idea, not sure, not clear, not know, don't know, do not know, don't understand, do not understand,
+        cannot explain, can't explain, cannot figure, can't figure, not obvious, not certain, and so on, 不仅, 不但,
+        不光, 不只, 不止, 不同, 不过, 无论, 不管, 不论, 未来, 非常, 不断, 无法, 不久, 不少, 不一样, 不一致, 不稳定,
+        不知, 不知道, 不清楚, 不明白, 不确定, 不得不, 除非, 没想到, 不对, 不好, 不行, 不够, 不足, 不到, 差不多,
+        不小心, 不变, 而且, 反而, 因而, 从而, 对不对, 要不要, 能不能, 好不好, 无关紧要, 无非, 非要, 未必, 不料,
+        没多久, 没几步""",
     BUT: """but, however, while, whereas, although, though, yet, except, 但, 但是, 不过, 而, 然而, 可是, 却, 只是,
         相反""",
-    AND: """and, so, because, since, when, then, after, as soon as, if, where, which, who, even though, due to, 就, 所以,
-        因为, 并且, 而且, 因此, 于是, 后, 时候""",
-    WH: "why, how, what, where, when exactly, 为什么, 为何, 为啥, 怎么, 怎么回事, 咋, 什么原因, 如何",
-    WHETHER: "if, whether",
+    AND: """and, so, because, since, when, then, after, as soon as, if, where, which, who, even though, due to, 时,
+        也, 就, 所以, 因为, 并且, 而且, 因此, 于是, 后, 时候""",
+    WH: """why, how, what, where, when exactly, 为什么, 为何, 为啥, 怎么, 怎么回事, 咋, 什么原因, 如何""",
+    WHETHER: """if, whether""",
     GUESS: """maybe, perhaps, possibly, presumably, i suspect, we suspect, suspect, suspected, suspicion, could it be,
-        may be, might be, might have, could be, could have, i think, we think, i guess, my guess, our guess, i believe,
-        we believe, theory, hypothesis, looks as if, looks as though, as if, i assume, we assume, i wonder, to blame,
-        can it be, supposedly, likely cause, 怀疑, 猜测, 猜, 可能是, 也许, 或许, 大概是, 会不会, 是不是因为, 推测, 估计是,
-        以为, 莫非, 难道, 应该是, 疑似, 想必, 有可能""",
-    ASKS_FIRST: """is, are, was, were, do, does, did, can, could, should, would, will, has, have, might, or is, or did, or does,
-        or are, or was, any chance, so is, and is, what if""",
-    ASKS: "吗, 么, 是不是, 是否, 会不会, 还是说, 能否, 可否, 有没有可能, 对不对",
-    ANYONE: """anyone, anybody, any idea, any ideas, someone, somebody, please help, can someone, can anyone, could someone, 有没有人,
-        有人, 谁""",
-    NORMAL: """fine, ok, okay, healthy, normal, normally, as expected, no problem, no issue, no issues, all right, works,
-        works fine, looks good, looks right, runs through, runs fine, correct, in order, without problems, unremarkable,
-        ruled out, 正常, 没问题, 没有问题, 没毛病, 良好, 健康, 无异常, 没有异常, 没事, 可以跑, 能跑, 跑得通, 都对,
-        正常工作""",
-    IS: """is, are, was, were, looks, look, looked, seems, seem, seemed, remains, remain, remained, stays, stay, stayed,
-        been, being, be, runs, run, ran, both, all, also, still, perfectly, completely, very, 是, 都, 很, 也, 均, 全, 一切, 完全,
-        就, 看起来, 仍, 仍然, 还""",
-    RULED_OUT: """ruled out, rule out, ruling out, excluded, exclude, can be excluded, is not it, isn't it, not the cause,
-        not the reason, not the problem, not the issue, not the culprit, not to blame, not responsible, innocent, not present, not seen, not observed, never seen, never observed, does not occur, doesn't occur, do not occur,
-        did not occur, never occurs, never occurred, never happens, does not happen, doesn't happen, not visible, 没有出现, 未出现,
-        没出现, 不存在, 从未出现, 没有发生, 未发生, unrelated to, nothing to do with, has nothing to do, already excluded, 排除, 排除了, 已排除, 可以排除, 不是原因,
-        不是问题, 不是它, 没有关系, 没关系, 无关, 与此无关""",
-    PAST: """until, till, before, used to, at first, initially, originally, previously, earlier, formerly, prior to, up to step,
-        in the beginning, so far, for the first, 之前, 以前, 原来, 原本, 本来, 起初, 刚开始, 一开始, 直到, 开始时, 训练前,
-        微调前, 前几, 先前, 此前, 早先""",
-    TRIED: "tried, try, trying, varied, varying, 试, 试过, 试了, 尝试, 尝试过",
-    WITH: "with, under, in, on, using, use",
-    ALSO: "also, too, both, either, as well, even, 也, 都, 同样, 均",
-    ACTION: """set, setting, raise, raising, raised, lower, lowering, lowered, reduce, reducing, reduced,
-        increase, increasing, change, changing, changed, switch, switching, switched, disable, disabling, disabled,
-        enable, enabling, enabled, turn off, turning off, turned off, turn on, turning on, turned on, replace, replacing,
-        replaced, remove, removing, removed, adding, going back, downgrade, downgrading, upgrade,
-        upgrading, reverting, rollback, rolling back, halving, doubling, swap, swapping, reshuffling, different, 换, 换成, 换了, 改, 改成, 改为, 改了, 设, 设置, 设成, 设为, 调, 调大, 调小,
-        调低, 调高, 调整, 降低, 提高, 增大, 减小, 关闭, 关掉, 打开, 开启, 去掉, 升级, 降级, 回退, 禁用, 启用, 重置, 加大""",
-    FIXED: """fix, fixes, fixed, fixed it, cure, cures, cured, solve, solves, solved, help, helps, helped, resolve, resolves,
-        resolved, goes away, went away, gone, disappears, disappeared, vanishes, vanished, does the trick,
+        may be, might be, might have, could be, could have, i think, we think, i guess, my guess, our guess,
+        i believe, we believe, theory, hypothesis, looks as if, looks as though, as if, i assume, we assume, i wonder,
+        to blame, can it be, supposedly, likely cause, should be, should have, should not, supposed to, ought to,
+        应当, 本应, 按理, 怀疑, 猜测, 猜, 可能是, 也许, 或许, 大概是, 会不会, 是不是因为, 推测, 估计是, 以为, 莫非,
+        难道, 应该, 疑似, 想必, 有可能""",
+    ASKS_FIRST: """is, are, was, were, do, does, did, can, could, should, would, will, has, have, might, or is,
+        or did, or does, or are, or was, any chance, so is, and is, what if""",
+    ASKS: """吗, 么, 是不是, 是否, 会不会, 还是说, 能否, 可否, 有没有可能, 对不对""",
+    ANYONE: """anyone, anybody, any idea, any ideas, someone, somebody, please help, can someone, can anyone,
+        could someone, 有没有人, 有人, 谁""",
+    NORMAL: """fine, ok, okay, healthy, normal, normally, as expected, no problem, no issue, no issues, all right,
+        works, works fine, looks good, looks right, runs through, runs fine, it runs, loop runs, job runs,
+        the loop runs, correct, in order, without problems, unremarkable, reasonable, gives a number, trains well,
+        converges, as it should, does it right, 合理, 没有这个问题, 没这个问题, 能收敛, 正常, 没问题, 没有问题,
+        没毛病, 良好, 健康, 无异常, 没有异常, 没事, 可以跑, 能跑, 跑得通, 都对, 正常工作""",
+    IS: """is, are, was, were, looks, look, looked, seems, seem, seemed, remains, remain, remained, stays, stay,
+        stayed, been, being, be, runs, run, ran, both, all, also, still, perfectly, completely, very, 是, 都, 很, 也,
+        均, 全, 一切, 完全, 就, 看起来, 仍, 仍然, 还""",
+    RULED_OUT: """ruled out, rule out, ruling out, excluded, exclude, can be excluded, is not it, isn't it,
+        not the cause, not the reason, not the problem, not the issue, not the culprit, not to blame, not responsible,
+        innocent, not present, not seen, not observed, never seen, never observed, does not occur, doesn't occur,
+        do not occur, did not occur, never occurs, never occurred, never happens, does not happen, doesn't happen,
+        not visible, no longer appears, no longer occurs, no longer happens, no longer there, 不再出现, 没有出现,
+        未出现, 没出现, 不存在, 从未出现, 没有发生, 未发生, unrelated to, nothing to do with, has nothing to do,
+        already excluded, 排除, 排除了, 已排除, 可以排除, 不是原因, 不是问题, 不是它, 没有关系, 没关系, 无关,
+        与此无关""",
+    PAST: """until, till, before, used to, at first, initially, originally, previously, earlier, formerly, prior to,
+        up to step, in the beginning, so far, for the first, 之前, 以前, 原来, 原本, 本来, 起初, 刚开始, 一开始, 直到,
+        开始时, 训练前, 微调前, 前几, 先前, 此前, 早先""",
+    TRIED: """tried, try, trying, varied, varying, even with, even after, even at, even in, 即使, 哪怕, 就算, 试,
+        试过, 试了, 尝试, 尝试过""",
+    ALSO: """also, too, both, either, as well, even, 也""",
+    ACTION: """set, setting, raise, raising, raised, lower, lowering, lowered, reduce, reducing, reduced, increase,
+        increasing, change, changing, changed, switch, switching, switched, disable, disabling, disabled, enable,
+        enabling, enabled, turn off, turning off, turned off, turn on, turning on, turned on, replace, replacing,
+        replaced, remove, removing, removed, adding, going back, downgrade, downgrading, upgrade, upgrading,
+        reverting, rollback, rolling back, halving, doubling, swap, swapping, reshuffling, different, 换, 换成, 换了,
+        改, 改成, 改为, 改了, 设, 设置, 设成, 设为, 调, 调大, 调小, 调低, 调高, 调整, 降低, 提高, 增大, 减小, 关闭,
+        关掉, 打开, 开启, 去掉, 升级, 降级, 回退, 禁用, 启用, 重置, 加大""",
+    FIXED: """fix, fixes, fixed, fixed it, cure, cures, cured, solve, solves, solved, help, helps, helped, resolve,
+        resolves, resolved, goes away, went away, gone, disappears, disappeared, vanishes, vanished, does the trick,
         makes it work, back to normal, runs again, works again, 解决, 解决了, 就好了, 好了, 恢复正常, 消失, 消失了,
         就正常, 可以跑, 就可以, 就能跑, 有效, 管用""",
-    NO_EFFECT: """no effect, without effect, without success, no success, to no avail, no avail, no difference, no change, no improvement, did not help,
-        didn't help, does not help, doesn't help, not help, no help, did not either, nor did, nor does, does not matter,
-        doesn't matter, makes it worse, made it worse, changes nothing, changed nothing, same result, already tried,
-        already varied, were varied, was varied, only moves, only move, only delays, only delay, fail even sooner, fails sooner,
-        fails even sooner, fail sooner, in vain, did not change, didn't change, did not fix, doesn't fix, didn't fix,
-        does not fix, did not solve, didn't solve, no luck, 没用, 无效, 没有用, 没效果, 没有效果, 不起作用, 没有改善,
-        没改善, 没有帮助, 没有变化, 没变化, 不管用, 没有影响, 也不行, 还是不行, 都不行, 一样不行, 无济于事, 没能解决,
+    NO_EFFECT: """no effect, without effect, without success, no success, to no avail, no avail, no difference,
+        no change, no improvement, did not help, didn't help, does not help, doesn't help, not help, no help,
+        did not either, nor did, nor does, does not matter, doesn't matter, makes it worse, made it worse,
+        changes nothing, changed nothing, same result, already tried, already varied, were varied, was varied,
+        only moves, only move, only delays, only delay, fail even sooner, fails sooner, fails even sooner,
+        fail sooner, in vain, did not change, didn't change, did not fix, doesn't fix, didn't fix, does not fix,
+        did not solve, didn't solve, no luck, 没用, 无效, 没有用, 没效果, 没有效果, 不起作用, 没有改善, 没改善,
+        没有帮助, 没有变化, 没变化, 不管用, 没有影响, 也不行, 还是不行, 都不行, 一样不行, 无济于事, 没能解决,
         没有解决, 没解决, 依然如此""",
-    STILL: "still, again the same, 还是, 仍然, 仍, 依旧, 依然, 也一样, 照样",
-    BAD: """fails, fail, failed, failing, breaks, broken, worse, wrong, bad, hangs, hang, crashes, crash, crashed, diverges, diverge,
-        explodes, nan, oom, slower, much slower, differs, different, stuck, not work, doesn't work, does not work, degraded,
-        error, errors, 失败, 不行, 出错, 报错, 卡住, 卡死, 崩溃, 崩, 变差, 更差, 不对, 有问题, 变慢, 很慢, 发散, 胡言乱语""",
-    ONLY: "only with, only in, only on, only when, only if, only under, only for, 只有, 只在, 仅在, 仅有",
-    THAN: """worse than, slower than, lower than, higher than, larger than, much slower than, better than, unlike, compared to,
-        compared with, than with, than on, than in, than the, gets worse than, less than, 比""",
-    SAME: """same, the same, identical, unchanged, bit-identical, not changed, did not change, didn't change, no change, equal,
-        没变, 没有变, 不变, 没有改, 没有动, 没动, 一样, 相同, 完全一致, 一模一样, 没改, 一致""",
+    STILL: """still, again the same, 还是, 仍然, 仍, 依旧, 依然, 也一样, 照样""",
+    BAD: """fails, fail, failed, failing, breaks, broken, worse, wrong, bad, hangs, hang, crashes, crash, crashed,
+        diverges, diverge, explodes, nan, oom, slow, slower, much slower, differs, different, stuck, not work,
+        doesn't work, does not work, degraded, error, errors, 失败, 不行, 出错, 报错, 卡住, 卡死, 崩溃, 崩, 变差,
+        更差, 不对, 有问题, 变慢, 很慢, 更慢, 慢, 发散, 胡言乱语""",
+    ONLY: """only with, only in, only on, only when, only if, only under, only for, 只有, 只在, 仅在, 仅有""",
+    THAN: """worse than, slower than, lower than, higher than, larger than, much slower than, better than, unlike,
+        compared to, compared with, than with, than on, than in, than the, gets worse than, less than, 比""",
+    SAME: """same, the same, identical, unchanged, bit-identical, not changed, did not change, didn't change,
+        no change, equal, 没变, 没有变, 没有变化, 不变, 没有改, 没有动, 没动, 一样, 相同, 完全一致, 一模一样, 没改,
+        一致""",
 }  # fmt: skip
 
 _LENT = MappingProxyType(
@@ -132,12 +145,19 @@ _LENT = MappingProxyType(
 _TOO_BROAD = frozenset(["unchanged", "right", "clean"])
 """Words of NORMAL that praise nothing: "right at step 0", "unchanged between"."""
 
+_COMPOUNDS = """fine tun*, fine grained, zero 1, zero 2, zero 3, zero stage, zero redundancy, zero offload,
+    zero infinity, zero optimizer, deepspeed zero, zero shot, fixed at, a fixed, one fixed, fixed to, in order to,
+    no load, good enough, at least, right hand, 刚好, 正好"""
+"""Compounds whose parts mean something else on their own: the "fine" of fine-tuning, the zero of ZeRO-3."""
+
 
 def add_cues(lexicon: Lexicon, concepts: dict[str, Concept]) -> None:
     """Put the grammar words, and those lent by the concepts, into the lexicon."""
     for cue, forms in _WORDS.items():
         for form in forms.split(","):
             lexicon.add(Layer.CUE, cue, form.strip())
+    for form in _COMPOUNDS.split(","):
+        lexicon.add(Layer.BLOCK, "", form)
     for name, cue in _LENT.items():
         if name in concepts:
             for form in {*concepts[name].en, *concepts[name].zh} - _TOO_BROAD:

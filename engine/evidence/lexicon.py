@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple
 
 from engine.evidence.tokens import words_of
 
@@ -18,21 +18,22 @@ class Layer(IntEnum):
     CUE = 3
     ALIAS = 4
     VALUE = 5
+    BLOCK = 6
 
 
 _HIDERS = {
-    Layer.CONCEPT: frozenset({Layer.CONCEPT}),
+    Layer.CONCEPT: frozenset({Layer.CONCEPT, Layer.BLOCK}),
     Layer.WORD: frozenset({Layer.CONCEPT}),
     Layer.LITERAL: frozenset[Layer](),
-    Layer.CUE: frozenset({Layer.CONCEPT, Layer.LITERAL, Layer.CUE}),
+    Layer.CUE: frozenset({Layer.CONCEPT, Layer.LITERAL, Layer.CUE, Layer.BLOCK}),
     Layer.ALIAS: frozenset({Layer.ALIAS}),
     Layer.VALUE: frozenset({Layer.CONCEPT, Layer.VALUE}),
+    Layer.BLOCK: frozenset(),
 }
 """The layers whose longer forms hide a form of the key: LOSS inside "critic loss", "not" inside "does not stop"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """One occurrence of a name: tokens [start, end)."""
 
     layer: Layer
@@ -43,30 +44,32 @@ class Hit:
 
 @dataclass(slots=True)
 class _Node:
+    """A place in the trie. What most nodes lack is shared, for there are many nodes."""
+
     exact: dict[str, _Node] = field(default_factory=dict)
-    stems: dict[str, _Node] = field(default_factory=dict)
-    lengths: list[int] = field(default_factory=list)
-    names: list[tuple[Layer, str]] = field(default_factory=list)
+    stems: dict[str, _Node] | None = None
+    lengths: tuple[int, ...] = ()
+    names: tuple[tuple[Layer, str], ...] = ()
 
     def child(self, word: str) -> _Node:
-        if not word.endswith("*"):
-            return self.exact.setdefault(word, _Node())
-        stem = word[:-1]
-        if stem not in self.stems:
-            self.stems[stem] = _Node()
-            self.lengths = sorted({len(known) for known in self.stems})
-        return self.stems[stem]
+        known = self.exact
+        if word.endswith("*"):
+            word = word[:-1]
+            known = self.stems = self.stems or {}
+            self.lengths = tuple(sorted({*self.lengths, len(word)}))
+        node = known.get(word)
+        if node is None:
+            node = known[word] = _Node()
+        return node
 
     def after(self, word: str) -> list[_Node]:
         node = self.exact.get(word)
         found = [node] if node is not None else []
-        for length in self.lengths:
-            if length > len(word):
-                break
-            node = self.stems.get(word[:length])
-            if node is not None:
-                found.append(node)
-        return found
+        if self.stems is not None:
+            found += [self.stems[word[:n]] for n in self.lengths if n <= len(word) and word[:n] in self.stems]
+        return (
+            found + self.after(word[:-2] if word[-1] == ")" else word[:-1]) if word[-1] in ":)" and word[:-1] else found
+        )
 
 
 class Lexicon:
@@ -75,15 +78,19 @@ class Lexicon:
     def __init__(self) -> None:
         """Start with no forms."""
         self._root = _Node()
+        self._added: set[tuple[Layer, str, str]] = set()
 
     def add(self, layer: Layer, name: str, form: str) -> None:
         """One more form of ``name``; a form without any word is ignored."""
+        if (layer, name, form) in self._added:
+            return
+        self._added.add((layer, name, form))
         words = words_of(form)
         node = self._root
         for word in words:
             node = node.child(word)
         if words and (layer, name) not in node.names:
-            node.names.append((layer, name))
+            node.names += ((layer, name),)
 
     def find(self, words: list[str]) -> list[Hit]:
         """Every occurrence that no longer one hides, by position, the longer first."""
@@ -94,46 +101,42 @@ class Lexicon:
             if nodes is None:
                 nodes = first[word] = self._root.after(word)
             if nodes:
-                hits.extend(_walk(nodes, words, start))
-        return list(_visible(hits))
+                hits += _walk(nodes, words, start)
+        return _visible(hits)
 
 
 def _walk(nodes: list[_Node], words: list[str], start: int) -> list[Hit]:
-    """The forms that start here, the longest of each name, the longer first."""
-    found: dict[tuple[Layer, str], int] = {}
+    """The forms that start here, the longer first."""
+    found: list[Hit] = []
     end = start + 1
     while nodes:
-        for node in nodes:
-            for name in node.names:
-                found[name] = end
+        found += [Hit(layer, name, start, end) for node in nodes for layer, name in node.names]
         nodes = [node for node in nodes if node.exact or node.stems]
         if not nodes or end == len(words):
             break
-        nodes = [child for node in nodes for child in node.after(words[end])]
+        word = words[end]
+        nodes = [child for node in nodes for child in node.after(word)]
         end += 1
-    hits = [Hit(layer, name, start, end) for (layer, name), end in found.items()]
-    if len(hits) > 1:
-        hits.sort(key=_ends_last)
-    return hits
+    found.reverse()
+    return found
 
 
-def _ends_last(hit: Hit) -> int:
-    return -hit.end
-
-
-def _visible(hits: Iterable[Hit]) -> Iterable[Hit]:
+def _visible(hits: list[Hit]) -> list[Hit]:
     """Drop the hidden: ``reach`` holds, a layer, the occurrence so far that ends last (and starts first)."""
     reach: dict[Layer, Hit] = {}
+    visible: list[Hit] = []
     for hit in hits:
-        for layer in _HIDERS[hit.layer]:
-            outer = reach.get(layer)
-            if outer is not None and outer.end >= hit.end and outer.end - outer.start > hit.end - hit.start:
+        layer, _, start, end = hit
+        for hider in _HIDERS[layer]:
+            outer = reach.get(hider)
+            if outer is not None and outer.end >= end and outer.end - outer.start > end - start:
                 break
         else:
-            yield hit
-        known = reach.get(hit.layer)
-        if known is None or hit.end > known.end:
-            reach[hit.layer] = hit
+            visible.append(hit)
+        known = reach.get(layer)
+        if known is None or end > known.end:
+            reach[layer] = hit
+    return visible
 
 
 def inflections(word: str) -> list[str]:

@@ -20,6 +20,9 @@ from engine.model.kb import Fact
 
 MAX_CLAUSE = 2_000
 MAX_CONFIG_KEYS = 20_000
+MOST = 0.6
+"""The share of a name that must speak of a context for "false" to deny it: ``ddp_find_unused: false`` has DDP."""
+
 MAX_SUGGESTIONS = 20
 """Unknown ids that get a "did you mean": each costs a comparison with the whole vocabulary."""
 
@@ -93,7 +96,7 @@ def _clause(name: str, raw: object, unit: str | None, reader: TextReader, where:
     if parsed.truth is not None or parsed.shape == "none" or _is_zero(parsed):
         affirmed = parsed.truth is True
         joined = words if parsed.shape != "number" else f"{words} is {parsed.text}"
-        return _of_name(reader.said(joined), affirmed, len(words), reader, Source("observation", where, _q(name, raw)))
+        return _of_name(reader.said(joined), affirmed, len(words), Source("observation", where, _q(name, raw)))
     value = f"{parsed.text} {unit}" if unit and parsed.shape == "number" else _shown(raw)
     said = reader.said(f"{words} is {value}"[:MAX_CLAUSE])
     return _of_value(said, len(tidy(words)), reader, name, raw, where)
@@ -103,16 +106,17 @@ def _is_zero(parsed: Parsed) -> bool:
     return parsed.shape == "number" and parsed.quantities[0].number == 0
 
 
-def _of_name(said: list[Said], affirmed: bool, length: int, reader: TextReader, source: Source) -> Readings:
+def _of_name(said: list[Said], affirmed: bool, length: int, source: Source) -> Readings:
+    """A name beside true, false, 0 or "none"; "not X: false" and "X_setting: false" are too twisted to say anything."""
     readings = Readings()
     for one in said:
+        within_name = one.end <= length
         if one.state is None:
             continue
-        within_name = one.end <= length
-        state = one.state if affirmed or not within_name else not one.state
-        if not affirmed and within_name and not one.state:
-            continue  # "not X: false" is too twisted to conclude from
-        _append(readings, one, state, source)
+        if affirmed or not within_name:
+            _append(readings, one, one.state, source)
+        elif one.state and (one.target.role != "context" or one.end - one.start >= length * MOST):
+            _append(readings, one, False, source)
     return readings
 
 

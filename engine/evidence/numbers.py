@@ -1,4 +1,4 @@
-"""Values as people write them: "3e-4", "1,024", "500 MB", "7B", "3+ to 4+", "1 day, 0:08:23", "百分之65", "三十分钟"."""
+"""Values as people write them: "3e-4", "1,024", "500 MB", "7B", "3+ to 4+", "1 day, 0:08:23", "三十分钟"."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ _MAGNITUDES = {
     "亿": 1e8,
 }
 _TRUE = frozenset(["true", "yes", "on", "enabled", "enable", "y", "是", "对", "真", "有", "开", "开启", "已开启"])
-_FALSE = frozenset(["false", "no", "off", "disabled", "disable", "n", "否", "不", "不是", "假", "没有", "无", "关", "关闭", "未开启"])
+_FALSE = frozenset(
+    ["false", "no", "off", "disabled", "disable", "n", "否", "不", "不是", "假", "没有", "无", "关", "关闭", "未开启"]
+)
 _NOTHING = frozenset(["", "none", "null", "n/a", "na", "unknown", "?", "-", "未知"])
 _NONFINITE = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}
 
@@ -42,7 +44,8 @@ _GROUPS = {"万": 10**4, "亿": 10**8}
 _DIGIT_RUN = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+(?:_\d+)*)"
 _NUMBER = rf"[-+]?(?:{_DIGIT_RUN}(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?"
 _QUANTITY = re.compile(
-    rf"(?:about|approx\.?|around|roughly|only|~|≈|约|大约)?\s*(?P<number>{_NUMBER})\s*\+?\s*(?P<rest>[^\s\d,;()][^\d,;()]{{0,30}}?)?\s*",
+    rf"(?:about|approx\.?|around|roughly|only|~|≈|约|大约)?\s*(?P<number>{_NUMBER})\s*\+?\s*"
+    r"(?P<rest>[^\s\d,;()][^\d,;()]{0,30}?)?\s*",
     re.IGNORECASE,
 )
 _CHINESE = re.compile(r"(?P<number>[零〇一二两三四五六七八九十百千万亿]{1,20})(?P<rest>[^\d\s,]{0,12})")
@@ -54,7 +57,8 @@ _MANY_OF = re.compile(r"(?P<number>\d{1,9})\s*[x×*]\s*[a-z][^,;]{0,60}", re.IGN
 _PIECE = re.compile(rf"({_NUMBER})\s*([a-z]+|[\u4e00-\u9fff]{{1,3}})", re.IGNORECASE)
 _RANGE_WORD = re.compile(r"\s+(?:to|through|until|and)\s+|\s*(?:\.\.+|–|—|~|到|至)\s*|(?<=[\d%+kKMBT])-(?=[\d.])")
 _COMMENT = re.compile(
-    r"\s*[(（][^()（）]{0,200}[)）]\s*$|[,;，；]\s*also\b.*$|\s+(?:nominal|nominally|total|in total|overall|or so)$|\s*左右$"
+    r"\s*[(（][^()（）]{0,200}[)）]\s*$"
+    r"|[,;，；]\s*also\b.*$|\s+(?:nominal|nominally|total|in total|overall|or so)$|\s*左右$"
 )
 
 

@@ -7,10 +7,12 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
 from engine.evidence.lexicon import Hit, Layer, Lexicon, inflections
 from engine.evidence.tokens import Tokens
-from engine.model.kb import Concept
+from engine.model.kb import Concept, Role
 
 MAX_WIDTH = 8.0
 """Words that may stand between the parts of a phrase; a comma counts two, a Chinese character 0.4."""
@@ -20,42 +22,46 @@ MAX_MATCHES = 3
 
 MAX_TRIES = 50
 
+_SAYS_NOTHING = frozenset(["the", "a", "an", "is", "are", "was", "were", "be", "of", "it", "its", "that"])
+"""Words that a phrase may hold to read well and that no text needs to repeat."""
+
 _PART = re.compile(r"'([^']+)'|\"([^\"]+)\"|(\S+)")
 _CONCEPT = re.compile(r"[A-Z][A-Z0-9_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a phrase speaks of: a finding (or fact) id; ``denies`` for the phrases of ``denied_by``; ``is_normal`` by role."""
+    """What a phrase speaks of: a finding of some role, or a fact; ``denies`` for the phrases of ``denied_by``."""
 
     id: str
-    is_fact: bool = False
+    role: Role | Literal["fact"]
     denies: bool = False
-    is_normal: bool = False
+
+    @property
+    def is_fact(self) -> bool:
+        return self.role == "fact"
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A phrase as the names of its parts, each name once; ``width`` as given by MAX_WIDTH."""
+    """A phrase as the names of its parts, each name once; ``is_topic`` if it only names what is compared."""
 
     target: Target
     parts: tuple[str, ...]
+    is_topic: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A phrase found: its parts' occurrences by position."""
+class Match(NamedTuple):
+    """A phrase found: its parts' occurrences by position, in the tokens [start, end)."""
 
-    target: Target
+    phrase: Phrase
     hits: tuple[Hit, ...]
+    start: int
+    end: int
 
     @property
-    def start(self) -> int:
-        return self.hits[0].start
-
-    @property
-    def end(self) -> int:
-        return max(hit.end for hit in self.hits)
+    def target(self) -> Target:
+        return self.phrase.target
 
     def covers(self, hit: Hit) -> bool:
         """Whether the occurrence overlaps one of the parts."""
@@ -69,10 +75,10 @@ class PhraseBook:
         """Index the phrases; order decides nothing but the order of equal matches."""
         self._phrases = list(dict.fromkeys(phrases))
         use = Counter(part for phrase in self._phrases for part in phrase.parts)
-        self._by_anchor: dict[str, list[tuple[str, Phrase]]] = {}
+        self._by_anchor: dict[str, list[tuple[frozenset[str], Phrase]]] = {}
         for phrase in self._phrases:
             anchor = min(phrase.parts, key=lambda part: (use[part], part))
-            self._by_anchor.setdefault(anchor, []).append((anchor, phrase))
+            self._by_anchor.setdefault(anchor, []).append((frozenset(phrase.parts), phrase))
 
     def match(self, hits: list[Hit], tokens: Tokens) -> list[Match]:
         """The matches among the occurrences of one segment, without those that a more specific one covers."""
@@ -80,10 +86,11 @@ class PhraseBook:
         for hit in hits:
             by_name.setdefault(hit.name, []).append(hit)
         found: list[Match] = []
-        for name in by_name:
-            for anchor, phrase in self._by_anchor.get(name, ()):
-                if all(part in by_name for part in phrase.parts):
-                    found.extend(_matches(phrase, anchor, by_name, tokens))
+        names = by_name.keys()
+        for anchor in by_name:
+            for needed, phrase in self._by_anchor.get(anchor, ()):
+                if needed <= names:
+                    found += _matches(phrase, anchor, by_name, tokens)
         return _most_specific(found)
 
 
@@ -99,7 +106,8 @@ def _matches(phrase: Phrase, anchor: str, by_name: dict[str, list[Hit]], tokens:
                 break
             chosen.append(nearest)
         if len(chosen) == len(phrase.parts) and _gaps(chosen, tokens) <= MAX_WIDTH:
-            found.append(Match(phrase.target, tuple(sorted(chosen, key=lambda hit: hit.start))))
+            chosen.sort(key=lambda hit: hit.start)
+            found.append(Match(phrase, tuple(chosen), chosen[0].start, max(hit.end for hit in chosen)))
             if len(found) == MAX_MATCHES:
                 break
     return found
@@ -116,7 +124,7 @@ def _nearest(options: list[Hit], taken: list[Hit], anchor: Hit, tokens: Tokens) 
 def _gaps(hits: list[Hit], tokens: Tokens) -> float:
     """What stands between the parts, in words."""
     ordered = sorted(hits, key=lambda hit: hit.start)
-    return sum(max(0.0, tokens.width(a.end, b.start)) for a, b in zip(ordered, ordered[1:], strict=False))
+    return sum(max(0.0, tokens.width(a.end, b.start)) for a, b in pairwise(ordered))
 
 
 def _most_specific(matches: list[Match]) -> list[Match]:
@@ -151,6 +159,10 @@ def parts_of(phrase: str, concepts: dict[str, Concept], lexicon: Lexicon) -> tup
         literal = single or double
         if bare and _CONCEPT.fullmatch(bare) and bare in concepts:
             names.append(bare)
+            continue
+        if not any(char.isalnum() for char in literal or bare):
+            continue  # a sign such as "*" or "/": nothing to find
+        if bare in _SAYS_NOTHING:
             continue
         name = f"'{literal}'" if literal else bare.lower()
         for form in [literal] if literal else inflections(name):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from engine.evidence import cues
 from engine.evidence.comparisons import side_of
 from engine.evidence.lexicon import Hit, Layer, Lexicon
-from engine.evidence.numbers import parse
-from engine.evidence.status import Segment
+from engine.evidence.numbers import chinese_number, parse
+from engine.evidence.status import Segment, opens_question
 from engine.evidence.tokens import Tokens, words_of
 from engine.evidence.vocabulary import Typed, Vocabulary, ambiguity, typed
 from engine.model.evidence import FactReading, NotUnderstood, Source, SourceKind, Value
@@ -23,7 +23,30 @@ NEIGHBOURS = 8
 _NO_NOUNS = ("卡住", "卡死", "卡在", "卡顿", "卡到", "卡着", "卡了", "卡一", "卡少", "卡多")
 """卡 is a card only outside of these."""
 
-_LINKS = frozenset(["of", "=", "is", "was", "at", "about", "around", "to", "size", "stage", "set", "为", "是", "设", "用", "了", "到", "约", "大", "小"])
+_LINKS = frozenset(
+    [
+        "of",
+        "=",
+        "is",
+        "was",
+        "at",
+        "about",
+        "around",
+        "to",
+        "size",
+        "stage",
+        "set",
+        "为",
+        "是",
+        "设",
+        "用",
+        "了",
+        "到",
+        "约",
+        "大",
+        "小",
+    ]
+)
 _MEASURES = frozenset(["个", "张", "块", "台", "条", "路", "x"])
 _NOUNS = {
     "num_gpus": ("gpu", "gpus", "gpu卡", "卡", "显卡", "cards", "ranks", "accelerators"),
@@ -33,7 +56,9 @@ _NOUNS = {
 
 _PARAMETERS = "num_parameters"
 _BILLIONS = re.compile(r"\d{1,4}(?:\.\d+)?b")
-_NO_WORD = frozenset(["none", "auto", "off", "on", "false", "true", "no", "yes", "default", "unknown", "0", "1", "2", "3"])
+_NO_WORD = frozenset(
+    ["none", "auto", "off", "on", "false", "true", "no", "yes", "default", "unknown", "0", "1", "2", "3"]
+)
 _PER = frozenset(["每", "per", "each"])
 
 
@@ -85,13 +110,21 @@ class ProseFacts:
             for form in (value, *forms):
                 words = words_of(form)
                 if words and form.lower() not in _NO_WORD:
-                    meanings = self._choices.setdefault(f"={' '.join(words)}", [])
-                    if all(fact is not other for other, _, _ in meanings):
-                        meanings.append((fact, value, _speaks_for_itself(form, words)))
-                    lexicon.add(Layer.VALUE, f"={' '.join(words)}", form)
+                    self._add_choice(fact, value, form, words, lexicon)
         if fact.type == "choice":
             for alias in fact.aliases:
                 lexicon.add(Layer.ALIAS, f"@{fact.id}", alias)
+
+    def _add_choice(self, fact: Fact, value: str, form: str, words: list[str], lexicon: Lexicon) -> None:
+        name = f"={' '.join(words)}"
+        meanings = self._choices.setdefault(name, [])
+        alone = _speaks_for_itself(form, words)
+        known = next((index for index, (other, _, _) in enumerate(meanings) if other is fact), None)
+        if known is None:
+            meanings.append((fact, value, alone))
+        elif alone:
+            meanings[known] = (fact, value, alone)
+        lexicon.add(Layer.VALUE, name, form)
 
     def read(
         self, parts: list[tuple[Segment, list[Hit]]], where: str, kind: SourceKind
@@ -148,7 +181,7 @@ class ProseFacts:
         """ "7B" is a number of parameters unless tokens or samples are counted."""
         words = segment.tokens.words
         for at in range(segment.start, segment.end):
-            if words[at][0].isdigit() and _BILLIONS.fullmatch(words[at]):
+            if words[at][-1] == "b" and _BILLIONS.fullmatch(words[at]):
                 after = words[at + 1] if at + 1 < segment.end else ""
                 hit = Hit(Layer.ALIAS, "", at, at + 1)
                 value: Typed = typed(fact, words[at])
@@ -166,6 +199,8 @@ def _speaks_for_itself(form: str, words: list[str]) -> bool:
 def _usable(hit: Hit, segment: Segment) -> bool:
     """A setting of the failing run: neither denied, asked, guessed or tried, nor of the run that works."""
     start, end = segment.clause(hit.start, hit.end)
+    if opens_question(segment, hit.start):
+        return False
     for cue in (cues.TRIED, cues.GUESS, cues.ASKS, cues.THAN, cues.PAST, cues.NO_EFFECT, cues.FIXED):
         if segment.has(cue, start, end):
             return False
@@ -221,9 +256,13 @@ def _after(hit: Hit, segment: Segment) -> str:
 def _before(hit: Hit, segment: Segment) -> str:
     """The number just before a noun: "8 GPUs", "8 张卡"; not "8 GPUs per node", "每节点 8 卡"."""
     words, at = segment.tokens.words, hit.start - 1
-    while at > segment.start and words[at] in _MEASURES:
+    begin = max(segment.start, segment.clause(hit.start, hit.end)[0])
+    while at > begin and words[at] in _MEASURES:
         at -= 1
-    if at < segment.start or not _is_number(words[at]) or not words[at].isdecimal():
+    first = at
+    while first > begin and chinese_number(words[first - 1] + words[first]):
+        first -= 1
+    if at < begin or _PER & set(words[max(begin, first - 4) : first] + words[hit.end : hit.end + 1]):
         return ""
-    around = words[max(segment.start, at - 4) : at] + words[hit.end : hit.end + 1]
-    return "" if _PER & set(around) else words[at]
+    number = "".join(words[first : at + 1])
+    return number if number.isdecimal() or (number != "一" and chinese_number(number)) else ""

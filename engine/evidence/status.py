@@ -12,17 +12,21 @@ from engine.evidence.lexicon import Hit
 from engine.evidence.phrases import Match
 from engine.evidence.tokens import Tokens
 
-Status = Literal["asserted", "denied", "normal", "suspected", "asked", "tried", "past"]
+Status = Literal["asserted", "denied", "normal", "suspected", "asked", "tried", "compared", "past"]
 
 MAX_QUOTE = 200
 
 REACH = 6.0
 """Words over which a negator, or a verdict after the noun, still speaks of the match."""
 
-AT_ONCE = 0.5
+NOUN = 3.0
+"""The reach of "without" and "instead of", which deny one noun."""
 
-NEXT = 1.6
-"""The reach of 不, 没, 无 and "0": four Chinese characters or one English word."""
+AT_ONCE = 0.5
+"""The reach of "not" before a verdict: at most one Chinese character."""
+
+NEXT = 0.5
+"""The reach of 不, 没, 无 and "0": one Chinese character."""
 
 COPULA_REACH = 4
 """How many words before "fine" a copula may stand for it to be a verdict ("is on all ranks fine")."""
@@ -45,12 +49,13 @@ _VERDICT_VERBS = (
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch [start, end) of one sentence between contrasts; ``cues`` are the grammar words of the whole sentence."""
+    """A stretch [start, end) of one sentence between contrasts; ``cues`` and ``question`` are of the whole sentence."""
 
     tokens: Tokens
     start: int
     end: int
     sentence_end: int
+    question: bool
     cues: dict[str, list[Hit]]
 
     def within(self, name: str, start: int, end: int) -> Iterator[Hit]:
@@ -86,38 +91,45 @@ def _start(hit: Hit) -> int:
     return hit.start
 
 
-def status_of(match: Match, segment: Segment, *, question: bool) -> Status:
-    """The status of a match in its segment; ``question``: the sentence ends with a question mark."""
+def status_of(match: Match, segment: Segment) -> Status:
+    """The status of a match in its segment."""
     start, end = segment.clause(match.start, match.end)
-    if _asked(match, segment, start, question=question):
+    if _asked(match, segment, start, end):
         return "asked"
     if _guessed(match, segment, start):
         return "suspected"
     if _tried(match, segment, start, end):
         return "tried"
-    past = segment.has(cues.PAST, start, end)
-    if _verdict(match, segment, start, end):
-        return "past" if past else "normal"
-    if _negators(match, segment, start) % 2:
-        return "past" if past else "denied"
-    return "asserted"
+    verdict: Status = "asserted"
+    if _ruled_out(match, segment, start, end) or _negators(match, segment, start) % 2:
+        verdict = "denied"
+    if cues.NORMAL in segment.cues and verdict_on(match, segment):
+        verdict = "normal"
+    return "past" if verdict != "asserted" and segment.has(cues.PAST, start, end) else verdict
 
 
-def _free(match: Match, segment: Segment, name: str, start: int, end: int) -> Iterator[Hit]:
-    return (hit for hit in segment.within(name, start, end) if not match.covers(hit))
+def _free(match: Match, segment: Segment, name: str, start: int, end: int) -> list[Hit]:
+    """The occurrences of a cue in the tokens [start, end) that are no part of the match."""
+    if name not in segment.cues:
+        return []
+    return [hit for hit in segment.within(name, start, end) if not match.covers(hit)]
 
 
-def _asked(match: Match, segment: Segment, start: int, *, question: bool) -> bool:
-    if any(True for _ in _free(match, segment, cues.WH, start, match.start)):
+def _asked(match: Match, segment: Segment, start: int, end: int) -> bool:
+    if _free(match, segment, cues.WH, start, match.start):
         return False
     if segment.has(cues.ANYONE, start, match.start):
         return False
-    clause_end = segment.clause(match.start, match.end)[1]
-    if any(True for _ in _free(match, segment, cues.ASKS, start, clause_end)):
-        return not segment.has(cues.WH, start, clause_end)
-    if not question:
-        return False
-    return any(_opens_clause(hit, segment) for hit in segment.within(cues.ASKS_FIRST, segment.start, match.start))
+    if _free(match, segment, cues.ASKS, start, end):
+        return not segment.has(cues.WH, start, end)
+    return opens_question(segment, match.start)
+
+
+def opens_question(segment: Segment, before: int) -> bool:
+    """Whether a clause before that token opens as a question ("is it ..."), in a sentence with a question mark."""
+    return segment.question and any(
+        _opens_clause(hit, segment) for hit in segment.within(cues.ASKS_FIRST, segment.start, before)
+    )
 
 
 def _opens_clause(hit: Hit, segment: Segment) -> bool:
@@ -129,15 +141,16 @@ def _guessed(match: Match, segment: Segment, start: int) -> bool:
     for hit in _free(match, segment, cues.GUESS, start, match.end):
         if not segment.has(cues.WH, hit.end, match.start):
             return True
-    doubts = (hit for hit in segment.within(cues.NEUTRAL, start, match.start))
-    return any(segment.has(cues.WHETHER, doubt.end, match.start) for doubt in doubts)
+    return cues.WHETHER in segment.cues and any(
+        segment.has(cues.WHETHER, doubt.end, match.start) for doubt in segment.within(cues.NEUTRAL, start, match.start)
+    )
 
 
 def _tried(match: Match, segment: Segment, start: int, end: int) -> bool:
     """Between the deed and its outcome stands what was tried, not what is wrong."""
     if segment.has(cues.TRIED, start, match.end):
         end = segment.sentence_end
-    elif not any(True for _ in _free(match, segment, cues.ACTION, start, match.end)):
+    elif not _free(match, segment, cues.ACTION, start, match.end):
         return False
     return any(
         not segment.has(cues.AND, match.end, hit.start)
@@ -146,15 +159,16 @@ def _tried(match: Match, segment: Segment, start: int, end: int) -> bool:
     )
 
 
+def _ruled_out(match: Match, segment: Segment, start: int, end: int) -> bool:
+    return any(
+        segment.tokens.width(min(hit.end, match.end), max(hit.start, match.start)) <= REACH
+        for hit in _free(match, segment, cues.RULED_OUT, start, end)
+    )
+
+
 def verdict_on(match: Match, segment: Segment) -> bool:
-    """Whether the clause says of the match that it is fine or ruled out."""
-    return _verdict(match, segment, *segment.clause(match.start, match.end))
-
-
-def _verdict(match: Match, segment: Segment, start: int, end: int) -> bool:
-    for hit in _free(match, segment, cues.RULED_OUT, start, end):
-        if segment.tokens.width(min(hit.end, match.end), max(hit.start, match.start)) <= REACH:
-            return True
+    """Whether the clause says of the match that it is fine."""
+    end = segment.clause(match.start, match.end)[1]
     for hit in _free(match, segment, cues.NORMAL, match.end, end):
         if segment.tokens.width(match.end, hit.start) > REACH:
             return False
@@ -175,16 +189,18 @@ def _is_verdict(hit: Hit, match: Match, segment: Segment) -> bool:
 
 
 def _negated(hit: Hit, segment: Segment, start: int) -> bool:
-    return any(True for _ in segment.within(cues.NOT, start, hit.start)) or any(
+    return segment.has(cues.NOT, start, hit.start) or any(
         segment.tokens.width(near.end, hit.start) <= AT_ONCE for near in segment.within(cues.NOT_NEXT, start, hit.start)
     )
 
 
 def _negators(match: Match, segment: Segment, start: int) -> int:
     """How many negators govern the match."""
-    far = sum(_governs(hit, match, segment, REACH) for hit in _free(match, segment, cues.NOT, start, match.end))
-    near = sum(_governs(hit, match, segment, NEXT) for hit in _free(match, segment, cues.NOT_NEXT, start, match.end))
-    return far + near
+    return sum(
+        _governs(hit, match, segment, reach)
+        for name, reach in ((cues.NOT, REACH), (cues.WITHOUT, NOUN), (cues.INSTEAD, NOUN), (cues.NOT_NEXT, NEXT))
+        for hit in _free(match, segment, name, start, match.end)
+    )
 
 
 def _governs(negator: Hit, match: Match, segment: Segment, reach: float) -> bool:
@@ -193,5 +209,7 @@ def _governs(negator: Hit, match: Match, segment: Segment, reach: float) -> bool
     if after is None or segment.tokens.clauses[negator.start] != segment.tokens.clauses[after.start]:
         return False
     if segment.tokens.width(negator.end, after.start) > reach:
+        return False
+    if "nor" in segment.tokens.words[negator.end : after.start]:  # "neither A nor B": each negator has its own noun
         return False
     return not any(segment.has(stop, negator.end, after.start) for stop in (cues.AND, cues.WH, cues.WHETHER))

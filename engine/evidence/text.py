@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.evidence import cues
-from engine.evidence.comparisons import is_topic, read_topic
+from engine.evidence.comparisons import is_comparison, is_topic, read_topic, side_of, topic_of
 from engine.evidence.lexicon import Hit, Layer, Lexicon
 from engine.evidence.phrases import Match, Phrase, PhraseBook, Target, parts_of
 from engine.evidence.prose_facts import ProseFacts
@@ -18,6 +18,9 @@ from engine.model.evidence import FactReading, FindingReading, NotUnderstood, So
 from engine.model.kb import Phrases
 
 _STATE_OF = {"asserted": True, "denied": False, "normal": False}
+
+
+_Sentence = list[tuple[Segment, list[Hit]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +44,7 @@ class TextReader:
         for name, concept in vocabulary.lexicon.items():
             for form in concept.en + concept.zh:
                 lexicon.add(Layer.CONCEPT, name, form)
-        phrases = [
-            Phrase(target, parts)
-            for target, texts in _sources(vocabulary)
-            for text in texts.all()
-            if (parts := parts_of(text, vocabulary.lexicon, lexicon))
-        ]
+        phrases = list(_phrases(vocabulary, lexicon))
         cues.add_cues(lexicon, vocabulary.lexicon)
         self._facts = ProseFacts(vocabulary, lexicon)
         self._lexicon = lexicon
@@ -60,9 +58,8 @@ class TextReader:
 
         A finding both asserted and denied counts as present: a denial often speaks of another run ("none in fp32").
         """
-        tokens = tokenise(tidy(text))
-        sentences = list(self._sentences(tokens, self._lexicon.find(tokens.words)))
-        said = [one for sentence in sentences for one in self._said(tokens, *sentence)]
+        sentences = self._sentences(text)
+        said = [one for sentence in sentences for one in self._said(sentence)]
         readings: list[FactReading | FindingReading] = []
         for one in _decided(said):
             source = Source(kind, where, one.quote)
@@ -70,9 +67,7 @@ class TextReader:
                 readings.append(FactReading(one.target.id, bool(one.state), source))
             else:
                 readings.append(FindingReading(one.target.id, "present" if one.state else "absent", source))
-        facts, unclear = self._facts.read(
-            [pair for _, segments, hits in sentences for pair in zip(segments, hits, strict=True)], where, kind
-        )
+        facts, unclear = self._facts.read([part for sentence in sentences for part in sentence], where, kind)
         return readings + facts, unclear
 
     def may_be_mentioned(self, target: Target) -> bool:
@@ -81,53 +76,58 @@ class TextReader:
 
     def said(self, text: str) -> list[Said]:
         """Every phrase found, also those from which nothing follows; spans are characters of ``tidy(text)``."""
+        return [one for sentence in self._sentences(text) for one in self._said(sentence)]
+
+    def _sentences(self, text: str) -> list[_Sentence]:
+        """Every sentence as its segments, each with the words of the lexicon in it."""
         tokens = tokenise(tidy(text))
         hits = self._lexicon.find(tokens.words)
-        return [one for sentence in self._sentences(tokens, hits) for one in self._said(tokens, *sentence)]
-
-    def _sentences(self, tokens: Tokens, hits: list[Hit]) -> Iterable[tuple[Sentence, list[Segment], list[list[Hit]]]]:
-        begin = 0
+        sentences, begin = [], 0
         for sentence in tokens.sentences:
             end = bisect_left(hits, sentence.end, begin, key=lambda hit: hit.start)
             own = [hit for hit in hits[begin:end] if hit.end <= sentence.end]
             begin = end
-            if own:
-                segments = _segments(sentence, tokens, own)
-                yield sentence, segments, [_inside(own, segment) for segment in segments]
+            sentences.append([(segment, _inside(own, segment)) for segment in _segments(sentence, tokens, own)])
+        return sentences
 
-    def _said(self, tokens: Tokens, sentence: Sentence, segments: list[Segment], hits: list[list[Hit]]) -> list[Said]:
+    def _said(self, sentence: _Sentence) -> list[Said]:
         matches = [
             (match, segment)
-            for segment, own in zip(segments, hits, strict=True)
-            for match in self._book.match([hit for hit in own if hit.layer < Layer.CUE], tokens)
+            for segment, hits in sentence
+            for match in self._book.match([hit for hit in hits if hit.layer < Layer.CUE], segment.tokens)
         ]
-        topics = [(match, segment) for match, segment in matches if self._is_topic(match)]
+        topics = [(match, segment) for match, segment in matches if match.phrase.is_topic]
         said = []
         for match, segment in matches:
-            status = status_of(match, segment, question=sentence.question)
-            if self._is_topic(match):
-                verdict = read_topic(match, segment, topics, question=sentence.question)
+            status = status_of(match, segment)
+            if match.phrase.is_topic:
+                verdict = read_topic(match, segment, topics)
+                status = status if verdict is None else "compared"
                 state = None if verdict is None else verdict == "present"
             else:
-                if status == "asserted" and match.target.is_normal and _is_past(match, segment):
-                    status = "past"
-                state = _STATE_OF.get(status)
-                if match.target.denies:
-                    state = False if state else None
+                status, state = _concluded(match, segment, status)
             said.append(_told(match, segment, status, state))
         return sorted(said, key=lambda one: (one.start, one.end, one.target.id))
 
-    def _is_topic(self, match: Match) -> bool:
-        return is_topic(match.target.id, tuple(hit.name for hit in match.hits)) and not match.target.denies
+
+def _phrases(vocabulary: Vocabulary, lexicon: Lexicon) -> Iterable[Phrase]:
+    for target, texts in _sources(vocabulary):
+        for text in texts.all():
+            parts = parts_of(text, vocabulary.lexicon, lexicon)
+            topic = None if target.denies else topic_of(target.id, parts)
+            if parts:
+                yield Phrase(target, parts, is_topic(target.id, parts) and not target.denies)
+            if topic is not None:
+                yield Phrase(target, (topic,), is_topic=True)
 
 
 def _sources(vocabulary: Vocabulary) -> Iterable[tuple[Target, Phrases]]:
     for finding in vocabulary.findings.values():
-        yield Target(finding.id, is_normal=finding.role == "normal"), finding.phrases
-        yield Target(finding.id, denies=True), finding.denied_by
+        yield Target(finding.id, finding.role), finding.phrases
+        yield Target(finding.id, finding.role, denies=True), finding.denied_by
     for fact in vocabulary.facts.values():
         if fact.phrases is not None:
-            yield Target(fact.id, is_fact=True), fact.phrases
+            yield Target(fact.id, "fact"), fact.phrases
 
 
 def _segments(sentence: Sentence, tokens: Tokens, hits: list[Hit]) -> list[Segment]:
@@ -142,7 +142,7 @@ def _segments(sentence: Sentence, tokens: Tokens, hits: list[Hit]) -> list[Segme
             cuts += [hit.start, hit.end]
     cuts.append(sentence.end)
     edges = zip(cuts[::2], cuts[1::2], strict=True)
-    return [Segment(tokens, start, end, sentence.end, by_cue) for start, end in edges if start < end]
+    return [Segment(tokens, start, end, sentence.end, sentence.question, by_cue) for start, end in edges if start < end]
 
 
 def _not_only_before(but: Hit, by_cue: dict[str, list[Hit]], tokens: Tokens) -> bool:
@@ -156,6 +156,25 @@ def _inside(hits: list[Hit], segment: Segment) -> list[Hit]:
     first = bisect_left(hits, segment.start, key=lambda hit: hit.start)
     last = bisect_left(hits, segment.end, key=lambda hit: hit.start)
     return [hit for hit in hits[first:last] if hit.end <= segment.end]
+
+
+def _concluded(match: Match, segment: Segment, status: Status) -> tuple[Status, bool | None]:
+    """What follows from an ordinary phrase said with that status: present, absent, or nothing."""
+    target = match.target
+    if status == "asserted" and (target.role == "normal" or target.denies) and _is_past(match, segment):
+        return "past", None
+    state = _STATE_OF.get(status)
+    if target.denies:
+        return status, False if state else None
+    if state is False and is_comparison(target.id):
+        return status, None  # "no restart, loss normal" is no failed restart
+    if (
+        target.role == "context"
+        and not target.id.startswith("unchanged(")
+        and (status == "normal" or side_of(match.start, match.end, segment) == "good")
+    ):
+        return status, None  # "fp32 is fine" does not say which precision fails
+    return status, state
 
 
 def _is_past(match: Match, segment: Segment) -> bool:

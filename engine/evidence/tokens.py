@@ -1,7 +1,8 @@
 """Text as tokens: English words, numbers, single Chinese characters; and its sentences, segments and clauses.
 
 Hyphens, underscores and other signs between words are no tokens, so ``micro_batch``, ``micro-batch`` and
-``micro batch`` read alike. Everything here is linear in the length of the text.
+``micro batch`` read alike. Tags and calls (``<s>``, ``.item()``) are one token, and a colon stays with the word
+before it, so that a form may ask for it ("query:"). Everything here is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ _FULL_WIDTH = {
 } | {0x2019: 0x27}
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 _TOKEN = re.compile(
-    rf"(?P<number>(?:(?<![a-z0-9_)\]])[-+])?(?:\d{{1,3}}(?:,\d{{3}})+(?!\d)|\d+)(?:\.\d+)*(?:e[-+]?\d+)?(?:%|[a-z]+)?)"
+    rf"(?P<word>[^\W\d_{_HAN}][^\W_{_HAN}]*(?:'[a-z]{{1,2}}\b)?(?:\(\))?)"
+    rf"|(?P<number>(?:(?<![a-z0-9_)\]])[-+])?(?:\d{{1,3}}(?:,\d{{3}})+(?!\d)|\d+)(?:\.\d+)*(?:e[-+]?\d+)?(?:%|[a-z]+)?)"
     rf"|(?P<han>[{_HAN}])"
-    rf"|(?P<word>[^\W_{_HAN}]+(?:'[a-z]{{1,2}}\b)?)"
+    r"|(?P<code></?[a-z]{1,20}>|<\|[a-z_]{1,30}\|>|\.[a-z_]{1,30}\(\))"
     r"|(?P<stop>[!?。！？;；]|\.(?=\s|$)|\n\s*\n|\n\s*[-*•]\s)"
     r"|(?P<comma>[,，、:：()（）—]|\s-+\s)"
 )
@@ -88,6 +90,8 @@ def tokenise(text: str) -> Tokens:
                 begun = len(words)
             clause += 1
         elif kind == "comma":
+            if piece == ":" and words and ends[-1] == match.start() and words[-1].isalpha():
+                words[-1] += ":"
             clause += 1
             place += COMMA_WEIGHT
             places[-1] = place
@@ -105,8 +109,7 @@ def tokenise(text: str) -> Tokens:
 
 
 def _word(piece: str) -> str:
-    word = piece[:MAX_WORD]
-    return word[:-2] if word.endswith("'s") else word
+    return piece[:MAX_WORD].removesuffix("'s")
 
 
 def _lower(text: str) -> str:
@@ -116,9 +119,15 @@ def _lower(text: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """The tokens of a short text, such as a form of the lexicon; a ``*`` after a word is kept."""
+    """The tokens of a short text, such as a form of the lexicon; a ``*`` or a colon right after a word is kept."""
+    if text.isascii() and text.isalpha():
+        return [_word(text.lower())]
     text = _lower(tidy(text))
     found = [match for match in _TOKEN.finditer(text) if match.lastgroup not in ("stop", "comma")]
-    if "*" not in text:
+    if "*" not in text and ":" not in text:
         return [_word(match[0]) for match in found]
-    return [_word(match[0]) + ("*" if text[match.end() : match.end() + 1] == "*" else "") for match in found]
+    words = []
+    for match in found:
+        word, sign = _word(match[0]), text[match.end() : match.end() + 1]
+        words.append(word + sign if sign == "*" or (sign == ":" and word.isalpha()) else word)
+    return words

@@ -94,4 +94,6 @@ def convert(value: float, from_unit: str, to_unit: str) -> float:
             f"{from_unit!r} measures {source.dimension} and cannot be turned into {to_unit!r}, "
             f"which measures {target.dimension}"
         )
-    return value * source.factor / target.factor
+    if source.factor >= target.factor:
+        return value * (source.factor / target.factor)
+    return value / (target.factor / source.factor)  # 35 % is 35 / 100 and not 35 * 0.01 = 0.35000000000000003

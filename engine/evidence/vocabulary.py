@@ -14,10 +14,34 @@ from engine.model.kb import Concept, Fact, Finding
 
 MAX_TEXT_VALUE = 500
 
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SEPARATORS = re.compile(r"[\s_\-./:]+")
 _PREFIXES = frozenset(
-    ["args", "trainingargs", "trainingarguments", "scriptargs", "modelargs", "dataargs", "config", "cfg", "conf", "model", "modelconfig", "trainer", "training", "train", "hparams", "hyperparameters", "optimizer", "optim", "deepspeed", "dsconfig", "run", "params", "settings"]
+    [
+        "args",
+        "trainingargs",
+        "trainingarguments",
+        "scriptargs",
+        "modelargs",
+        "dataargs",
+        "config",
+        "cfg",
+        "conf",
+        "model",
+        "modelconfig",
+        "trainer",
+        "training",
+        "train",
+        "hparams",
+        "hyperparameters",
+        "optimizer",
+        "optim",
+        "deepspeed",
+        "dsconfig",
+        "run",
+        "params",
+        "settings",
+    ]
 )
 
 _BATCH_SIZE = ("batch_size", "batchsize", "batch", "bs", "批大小", "批量大小", "批次大小")

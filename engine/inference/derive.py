@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from engine.calculators.state import Mode, OptimizerName, static_bytes_per_card
-from engine.calculators.tokens import data_parallel
+from engine.calculators.state import Mode, OptimizerName, data_parallel, static_bytes_per_card
 from engine.inference.reference import same
 from engine.model.evidence import Value
 
@@ -36,7 +35,7 @@ def near_ln(x: float, n: float, rel: float) -> bool:
 
 
 def static_gb(parameters: float, gpus: float, mode: str, optimizer: str, tp: float = 1, pp: float = 1) -> float:
-    """Weights, gradients, master weights and optimizer state of one card, in GB of 10^9 bytes; "none" shards nothing."""
+    """Weights, gradients, master weights and optimizer state of a card, GB of 10^9 bytes; "none" shards nothing."""
     held = static_bytes_per_card(
         parameters, int(gpus), cast("Mode", "dp" if mode == "none" else mode), cast("OptimizerName", optimizer),
         tensor_parallel=int(tp), pipeline_parallel=int(pp),

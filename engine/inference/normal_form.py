@@ -28,7 +28,7 @@ COMPARISONS: dict[str, Comparison] = {
 MAX_ALTERNATIVES = 32
 
 
-class TooManyAlternatives(ValueError):
+class TooManyAlternativesError(ValueError):
     """A condition would expand to more alternatives than one rule may have."""
 
 
@@ -44,6 +44,8 @@ class Computed:
 
 @dataclass(frozen=True, slots=True, order=True)
 class FactOperandKey:
+    """The right-hand side of a fact-against-fact test, as part of a computed boolean's identity."""
+
     fact: str
     times: float
     plus: float
@@ -83,7 +85,7 @@ def alternatives(condition: Condition, holds: bool = True) -> list[Alternative]:
     """The ways in which ``condition`` can be true (or, with ``holds=False``, false), each a conjunction of literals.
 
     Raises:
-        TooManyAlternatives: if more than 32 would be needed.
+        TooManyAlternativesError: if more than 32 would be needed.
     """
     if isinstance(condition, NotOf):
         return alternatives(condition.not_, not holds)
@@ -102,14 +104,14 @@ def _conjunction(expanded: list[list[Alternative]]) -> list[Alternative]:
     for part in expanded:
         size *= len(part)
     if size > MAX_ALTERNATIVES:
-        raise TooManyAlternatives(f"expands to {size} alternatives, at most {MAX_ALTERNATIVES} are allowed")
+        raise TooManyAlternativesError(f"expands to {size} alternatives, at most {MAX_ALTERNATIVES} are allowed")
     return [tuple(dict.fromkeys(literal for part in chosen for literal in part)) for chosen in product(*expanded)]
 
 
 def _disjunction(expanded: list[list[Alternative]]) -> list[Alternative]:
     result = list(dict.fromkeys(alternative for part in expanded for alternative in part))
     if len(result) > MAX_ALTERNATIVES:
-        raise TooManyAlternatives(f"expands to {len(result)} alternatives, at most {MAX_ALTERNATIVES} are allowed")
+        raise TooManyAlternativesError(f"expands to {len(result)} alternatives, at most {MAX_ALTERNATIVES} are allowed")
     return result
 
 

@@ -56,7 +56,7 @@ def plan(
     costs = ranking.network.calibration.costs
     proposals = [
         (name, kind, asks, cost)
-        for name, kind, asks, cost in _proposals(ranking, checks, findings, view, costs)
+        for name, kind, asks, cost in _proposals(checks, findings, view, costs)
         if sum(view.gains[f] for f in asks) >= MIN_GAIN_BITS
     ]
     # The gain of several findings together is at most the sum of their own: only the promising are worked out.
@@ -109,7 +109,7 @@ class _View:
 
 
 def _proposals(
-    ranking: Ranking, checks: Mapping[str, Check], findings: Mapping[str, Finding], view: _View, costs: Costs
+    checks: Mapping[str, Check], findings: Mapping[str, Finding], view: _View, costs: Costs
 ) -> Iterator[tuple[str, Literal["check", "question"], tuple[str, ...], float]]:
     for check in checks.values():
         asks = tuple(sorted((f for f in check.settles if f in view.open), key=lambda f: (-view.gains[f], f)))

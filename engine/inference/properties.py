@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import re2
@@ -24,74 +25,88 @@ _COMPARE: dict[Comparison, Callable[[Any, Any], bool]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """A case's properties by their number in the table: as numbers, and as members of a JSON object."""
+
+    numbers: dict[int, float]
+    members: dict[int, str]
+
+
 class PropertyTable:
-    """Names every subject of the literals ``p<i>`` and writes literals and a case's values as durable-rules' JSON."""
+    """Numbers every subject of the literals, and a case's values for them: property ``i`` is ``p<i>`` in JSON."""
 
     def __init__(self, literals: Iterable[Literal]) -> None:
-        self.names: dict[tuple[str, str], str] = {}
-        self._facts: dict[str, str] = {}
-        self._findings: dict[str, str] = {}
-        self._computed: dict[str, tuple[str, Callable[[Mapping[str, Value]], bool | None]]] = {}
+        self.index: dict[tuple[str, str], int] = {}
+        self._facts: dict[str, int] = {}
+        self._findings: dict[str, int] = {}
+        self._states: dict[int, tuple[str, str]] = {}
+        self._computed: dict[str, tuple[int, Callable[[Mapping[str, Value]], bool | None]]] = {}
         self._codes: dict[str, int] = {}
         for literal in literals:
-            if (literal.kind, literal.subject) not in self.names:
-                self._add(literal, f"p{len(self.names)}")
+            if (literal.kind, literal.subject) not in self.index:
+                self._add(literal, len(self.index))
             if isinstance(literal.value, str):
                 self._codes.setdefault(literal.value, len(self._codes))
 
-    def _add(self, literal: Literal, name: str) -> None:
-        self.names[literal.kind, literal.subject] = name
+    def _add(self, literal: Literal, index: int) -> None:
+        self.index[literal.kind, literal.subject] = index
         if literal.computed is not None:
-            self._computed[literal.subject] = (name, _computed(literal.computed))
+            self._computed[literal.subject] = (index, _computed(literal.computed))
+        elif literal.kind == "fact":
+            self._facts[literal.subject] = index
         else:
-            (self._facts if literal.kind == "fact" else self._findings)[literal.subject] = name
+            self._findings[literal.subject] = index
+            self._states[index] = (member_json(index, False), member_json(index, True))
+
+    def number(self, value: Value) -> float:
+        """The number that stands for a value. Text outside the vocabulary is -1, which no rule names."""
+        return self._codes.get(value, -1) if isinstance(value, str) else value
+
+    def of_case(self, facts: Mapping[str, Value], reported: Mapping[str, bool]) -> Properties:
+        """Properties of all known facts, computed booleans and reported findings."""
+        names = self._facts
+        numbers = {names[fact]: self.number(value) for fact, value in facts.items() if fact in names}
+        for index, compute in self._computed.values():
+            truth = compute(facts)
+            if truth is not None:
+                numbers[index] = truth
+        properties = Properties(numbers, {index: member_json(index, number) for index, number in numbers.items()})
+        for finding, state in reported.items():
+            self.add_finding(properties, finding, state)
+        return properties
+
+    def add_finding(self, properties: Properties, finding: str, present: bool) -> None:
+        """A finding's state as a property, if any rule reads it."""
+        index = self._findings.get(finding)
+        if index is not None:
+            properties.numbers[index] = present
+            properties.members[index] = self._states[index][present]
 
     def literal_json(self, literal: Literal) -> str:
         """The literal in durable-rules' own words."""
-        test = f'{{"{self.names[literal.kind, literal.subject]}":{self._text(literal.value)}}}'
+        test = f"{{{member_json(self.index[literal.kind, literal.subject], self.number(literal.value))}}}"
         if literal.comparison == "==":
             return test
         word = {"!=": "$neq", ">=": "$gte", "<=": "$lte", ">": "$gt", "<": "$lt"}[literal.comparison]
         return f'{{"{word}":{test}}}'
 
-    def _text(self, value: Value) -> str:
-        """JSON of a number that durable-rules compares rightly; text outside the vocabulary is -1, as no rule names it.
-
-        A float gets a fraction before its exponent: durable-rules refuses ``1e-05`` but takes ``1.0e-05``.
-        """
-        if isinstance(value, bool):
-            return "1" if value else "0"
-        if isinstance(value, str):
-            return str(self._codes.get(value, -1))
-        text = repr(value)
-        return text.replace("e", ".0e") if "e" in text and "." not in text else text
-
-    def fact_properties(self, facts: Mapping[str, Value]) -> dict[str, str]:
-        """JSON members of all known facts and computed booleans, by property name."""
-        result = {}
-        for fact, value in facts.items():
-            name = self._facts.get(fact)
-            if name is not None:
-                result[name] = f'"{name}":{self._text(value)}'
-        for name, compute in self._computed.values():
-            truth = compute(facts)
-            if truth is not None:
-                result[name] = f'"{name}":{self._text(truth)}'
-        return result
-
-    def finding_properties(self, states: Mapping[str, bool]) -> dict[str, str]:
-        """JSON members of decided findings, by property name: 1 present, 0 absent."""
-        names = self._findings
-        return {names[f]: f'"{names[f]}":{self._text(state)}' for f, state in states.items() if f in names}
-
     def holds(self, literal: Literal, facts: Mapping[str, Value], states: Mapping[str, bool]) -> bool:
-        """Whether the literal holds, worked out here, without durable-rules; an unknown subject holds nothing."""
+        """Whether the literal holds, worked out from the values themselves; an unknown subject holds nothing."""
         if literal.kind == "finding":
             return states.get(literal.subject) is literal.value
         if literal.kind == "computed":
             return self._computed[literal.subject][1](facts) is literal.value
         value = facts.get(literal.subject)
         return value is not None and _COMPARE[literal.comparison](value, literal.value)
+
+
+def member_json(index: int, number: float) -> str:
+    """``"p<index>":number``; a float gets a fraction, as durable-rules takes ``1.0e-05`` but refuses ``1e-05``."""
+    if isinstance(number, bool):
+        return f'"p{index}":{number:d}'
+    text = repr(number)
+    return f'"p{index}":{text.replace("e", ".0e") if "e" in text and "." not in text else text}'
 
 
 def _computed(computed: Computed) -> Callable[[Mapping[str, Value]], bool | None]:

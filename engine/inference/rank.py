@@ -7,6 +7,7 @@ measured against the empty set, which is the honest *unknown*: its own evidence 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -125,7 +126,8 @@ def weigh(network: Network, evidence: Evidence, miss: Array) -> Array:
     """
     caps = network.calibration.caps
     leak = network.leaks[evidence.columns]
-    seen = 1.0 - (1.0 - leak) * miss
+    # Written so that a finding which no member shows has exactly its leak, and so exactly no bits.
+    seen = leak + (1.0 - leak) * (1.0 - miss)
     hit, false = evidence.hit, evidence.false
     said_present = (hit * seen + false * (1 - seen)) / (hit * leak + false * (1 - leak))
     said_absent = (hit * (1 - seen) + false * seen) / (hit * (1 - leak) + false * leak)
@@ -135,8 +137,9 @@ def weigh(network: Network, evidence: Evidence, miss: Array) -> Array:
         part = bits[:, group]
         strongest = np.zeros_like(part)
         rows = np.arange(len(part))
-        for chosen in (part.argmax(axis=1), part.argmin(axis=1)):
-            strongest[rows, chosen] = part[rows, chosen]
+        best, worst = part.argmax(axis=1), part.argmin(axis=1)
+        strongest[rows, best] += np.maximum(part[rows, best], 0.0)
+        strongest[rows, worst] += np.minimum(part[rows, worst], 0.0)
         bits[:, group] = strongest
     prose = np.where(evidence.prose & (bits > 0), bits, 0.0)
     total = prose.sum(axis=1, keepdims=True)
@@ -232,8 +235,22 @@ def _weighed(
         without = weigh(network, evidence, miss[others].prod(axis=1))
         gain = support - np.where(~evidence.context, without, 0.0).sum(axis=1)
         worthwhile &= gain >= network.calibration.search.member_bits
-    scores = prior[members].sum(axis=1) + total
+    scores = _prior_of_several(network, prior, members) + total
     return [(sets[i], float(scores[i])) for i in range(len(sets)) if worthwhile[i]]
+
+
+def _prior_of_several(network: Network, prior: Array, members: NDArray[np.intp]) -> Array:
+    """log2 of the prior of hypotheses of equal size: the first cause's, times ``another_fault`` for each further one.
+
+    Incidents have mostly one fault: that a second one is there at all is as unlikely as ``another_fault``, and which it
+    is follows the causes' own priors.
+    """
+    calibration = network.calibration
+    odds = np.log2(calibration.known_share / (1 - calibration.known_share))
+    further = members.shape[1] - 1
+    orders = np.log2(float(math.factorial(members.shape[1])))
+    chosen = prior[members].sum(axis=1) - odds * further
+    return np.asarray(chosen + further * np.log2(calibration.another_fault) + orders, dtype=np.float64)
 
 
 def _normalised(scores: Array, temperature: float) -> Array:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+from engine.inference.conjunctions import Conjunctions
 from engine.inference.durable import DurableError, Shard, check_build, sharded
 from engine.inference.normal_form import Alternative, alternatives
-from engine.inference.properties import PropertyTable
+from engine.inference.properties import Properties, PropertyTable
 from engine.inference.reference import Evaluator, evaluator
 from engine.model.conditions import Condition, findings_read
 from engine.model.evidence import Value
@@ -114,20 +116,25 @@ class RuleEngine:
         self.book = book
         self.stats = EngineStats()
         self._check = check
-        self._names: dict[str, tuple[str, bool, int]] = {}
-        for index, (rule, holds) in enumerate(sorted(book.ways)):
-            for number in range(len(book.ways[rule, holds])):
-                self._names[f"f{index}.{number}"] = (rule, holds, number)
+        # By level: the ways in which each rule holds, for durable-rules, and those in which it does not.
+        self._present = [self._ways(rules, True) for rules in book.levels]
+        self._absent = [self._ways(rules, False) for rules in book.levels]
+        self._denials = [Conjunctions([book.ways[rule, False] for rule in rules], book.table) for rules in book.levels]
         self._shards = self._build()
+
+    def _ways(self, rules: Sequence[str], holds: bool) -> list[tuple[str, Decision]]:
+        return [(rule, Decision(holds, way)) for rule in rules for way in self.book.ways[rule, holds]]
 
     def decide(
         self, facts: Mapping[str, Value], reported: Mapping[str, bool]
     ) -> tuple[dict[str, Decision], AnsweredBy]:
         """Decide every rule that the facts and the reported findings decide.
 
-        A finding that a rule decides counts as the rule says; otherwise as it was reported.
+        A finding that a rule decides counts as the rule says; otherwise as it was reported. A number that is not
+        finite is unknown.
         """
         self.stats.cases += 1
+        facts = {fact: value for fact, value in facts.items() if not isinstance(value, float) or math.isfinite(value)}
         try:
             decisions = self._by_durable_rules(facts, reported)
         except DurableError:
@@ -154,20 +161,25 @@ class RuleEngine:
         if len(self._shards) != len(self.book.levels):
             raise DurableError("there is no engine: it is closed, or could not be rebuilt")
         table = self.book.table
-        values = table.fact_properties(facts) | table.finding_properties(reported)
+        properties = table.of_case(facts, reported)
         decisions: dict[str, Decision] = {}
-        for shards in self._shards:
-            best: dict[str, tuple[int, bool]] = {}
-            for shard in shards:
-                for name in shard.fired(values):
-                    rule, holds, number = self._names[name]
-                    if best.get(rule, (number, holds))[1] is not holds:
-                        raise DurableError(f"{rule} was found both to hold and not to hold")
-                    best[rule] = min(best.get(rule, (number, holds)), (number, holds))
-            for rule, (number, holds) in best.items():
-                decisions[rule] = Decision(holds, self.book.ways[rule, holds][number])
-            values |= table.finding_properties({rule: holds for rule, (_, holds) in best.items()})
+        for level in range(len(self._shards)):
+            decided = self._decide_level(level, properties)
+            decisions |= decided
+            for rule, decision in decided.items():
+                table.add_finding(properties, rule, decision.holds)
         return decisions
+
+    def _decide_level(self, level: int, properties: Properties) -> dict[str, Decision]:
+        """What fired is present; what did not, and cannot any more, is absent. Each by its first way that holds."""
+        fired = [int(name) for shard in self._shards[level] for name in shard.fired(properties.members)]
+        denied = self._denials[level].first_true(properties.numbers)
+        # Backwards, so that of several ways the first is what remains.
+        present = dict([self._present[level][number] for number in sorted(fired, reverse=True)])
+        absent = dict([self._absent[level][number] for number in denied])
+        if not present.keys().isdisjoint(absent.keys()):
+            raise DurableError(f"{min(present.keys() & absent.keys())} was found both to hold and not to hold")
+        return present | absent
 
     def _by_reference(
         self, facts: Mapping[str, Value], reported: Mapping[str, bool]
@@ -185,21 +197,14 @@ class RuleEngine:
         raise RuleError(f"{rule} was decided without a reason")  # the two normal forms would contradict each other
 
     def _build(self) -> list[list[Shard]]:
-        levels = []
-        for height, rules in enumerate(self.book.levels):
-            members = set(rules)
-            entries = [
-                (name, *self._encoded(self.book.ways[rule, holds][number]))
-                for name, (rule, holds, number) in self._names.items()
-                if rule in members
-            ]
-            levels.append(sharded(entries, f"level{height}."))
-        return levels
+        return [
+            sharded({str(number): self._encoded(d.because) for number, (_, d) in enumerate(ways)}, f"level{level}.")
+            for level, ways in enumerate(self._present)
+        ]
 
-    def _encoded(self, way: Alternative) -> tuple[Sequence[str], frozenset[str]]:
+    def _encoded(self, way: Alternative) -> list[tuple[int, str]]:
         table = self.book.table
-        read = frozenset(table.names[literal.kind, literal.subject] for literal in way)
-        return [table.literal_json(literal) for literal in way], read
+        return [(table.index[literal.kind, literal.subject], table.literal_json(literal)) for literal in way]
 
     def _rebuild(self) -> None:
         self.stats.rebuilds += 1

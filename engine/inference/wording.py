@@ -50,4 +50,5 @@ def say(key: str, lang: Lang, **values: object) -> str:
 
 
 def percent(share: float) -> str:
+    """A probability for people; never 0 % or 100 %, which nothing here is."""
     return f"{share:.0%}" if 0.005 <= share <= 0.995 else ("<1%" if share < 0.5 else ">99%")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kb
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of knowledge file. ``many``: the file is a list of objects, else it is one object."""
+    """One kind of knowledge file: a list of objects (``many``) or one; ``key`` names an object among its kind."""
 
     name: str
     model: type[Any]
     pattern: str
     many: bool
+    key: str = "id"
 
 
 KINDS = (
@@ -33,7 +35,7 @@ KINDS = (
     Kind("checks", Check, "checks/*.yaml", many=True),
     Kind("gates", Gate, "gates/*/*.yaml", many=False),
     Kind("signatures", Signature, "signatures/*.yaml", many=True),
-    Kind("pipelines", Pipeline, "pipeline/*.yaml", many=False),
+    Kind("pipelines", Pipeline, "pipeline/*.yaml", many=False, key="paradigm"),
     Kind("advice", Advice, "advice/*.yaml", many=True),
 )
 CAUSE_CASES = Kind("cases", KnowledgeCase, "causes/*/*.cases.yaml", many=True)
@@ -51,22 +53,14 @@ class KbFile:
 
     def is_of(self, kind: Kind) -> bool:
         """Whether the file belongs to ``kind``; files of examples end in ``.cases.yaml``."""
-        parts = PurePosixPath(self.relative).parts
-        wanted = PurePosixPath(kind.pattern).parts
-        return (
-            len(parts) == len(wanted)
-            and self.relative.endswith(".cases.yaml") == kind.pattern.endswith(".cases.yaml")
-            and all(PurePosixPath(part).match(want) for part, want in zip(parts, wanted, strict=True))
-        )
+        return re.fullmatch(
+            re.escape(kind.pattern).replace(r"\*", "[^/]+"), self.relative
+        ) is not None and self.relative.endswith(".cases.yaml") == kind.pattern.endswith(".cases.yaml")
 
     @property
     def is_placed(self) -> bool:
         """Whether any kind claims the file; one in the wrong folder would be ignored in silence."""
-        return (
-            self.relative in SINGLE_FILES
-            or any(self.is_of(kind) for kind in (*KINDS, CAUSE_CASES, HEALTHY_CASES))
-            or (self.relative.startswith("gates/") and self.relative.endswith(".cases.yaml"))
-        )
+        return self.relative in SINGLE_FILES or any(self.is_of(kind) for kind in (*KINDS, CAUSE_CASES, HEALTHY_CASES))
 
 
 def default_root() -> Path:

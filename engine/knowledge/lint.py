@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engine.knowledge import lint_cases, lint_causes, lint_conditions, lint_references, lint_texts
-from engine.knowledge.files import CAUSE_CASES, HEALTHY_CASES
+from engine.knowledge.files import CAUSE_CASES, HEALTHY_CASES, KbFile
 from engine.knowledge.lint_context import Context, Rule, Severity
 from engine.knowledge.load import existing
 from engine.knowledge.sources import read_objects, read_sources, read_trees, require_calibration
@@ -26,6 +26,7 @@ RULES: tuple[Rule, ...] = (
     *lint_texts.RULES,
     *lint_causes.RULES,
     *lint_cases.RULES,
+    *lint_cases.UNUSED_RULES,
 )
 
 
@@ -60,14 +61,16 @@ def lint(root: Path | None = None, overlay: Path | None = None) -> list[Issue]:
         Issue(problem.file, problem.line, "KB001", "error", problem.reason, problem.hint)
         for problem in sources.problems
     ]
-    for rule in RULES:
+    # What nothing uses is known only when everything could be read.
+    rules = [rule for rule in RULES if not (sources.problems and rule in lint_cases.UNUSED_RULES)]
+    for rule in rules:
         for remark in rule.check(context):
             file, line = str(remark.placed.file.path), remark.placed.place(*remark.path).line
             issues.append(Issue(file, line, rule.code, rule.severity, remark.message, remark.hint))
     return sorted(set(issues))
 
 
-def _context(sources: Sources, trees: list[Any]) -> Context:
+def _context(sources: Sources, trees: list[list[KbFile]]) -> Context:
     cases: dict[str, list[Placed[Any]]] = {}
     healthy: list[Placed[Any]] = []
     for file in (file for tree in trees for file in tree):

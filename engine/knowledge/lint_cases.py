@@ -138,6 +138,9 @@ RULES = (
     Rule("KB503", "error", cases_belong),
     Rule("KB504", "error", cases_are_cases),
     Rule("KB505", "error", cases_expect),
+)
+
+UNUSED_RULES = (
     Rule("KB601", "warning", facts_are_used),
     Rule("KB602", "warning", findings_are_used),
     Rule("KB603", "warning", checks_are_used),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import re2
 
 from engine.inference.derive import DeriveError, parse
-from engine.inference.normal_form import TooManyAlternatives, alternatives
+from engine.inference.normal_form import TooManyAlternativesError, alternatives
 from engine.knowledge.lint_context import Context, Remark, Rule
 from engine.model.conditions import (
     MAX_DEPTH,
@@ -139,7 +139,7 @@ def few_alternatives(context: Context) -> Iterator[Remark]:
         for holds in (True, False):
             try:
                 alternatives(condition, holds)
-            except TooManyAlternatives as error:
+            except TooManyAlternativesError as error:
                 said = "true" if holds else "false"
                 hint = "Give a part of it a finding of its own, and use that"
                 yield Remark(placed, path, f"the ways in which it is {said}: it {error}", hint)

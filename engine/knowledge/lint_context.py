@@ -44,6 +44,13 @@ class Context:
         ids = self.findings if kind == "findings" else self.sources.objects[kind]
         return id_ in ids or id_.split("(")[0] in self.sources.broken
 
+    def single(self, name: str) -> dict[str, Any] | None:
+        """The content of ``families.yaml`` or ``lexicon.yaml``; None if it is there but could not be read."""
+        if name in self.sources.broken:
+            return None
+        placed = self.sources.singles.get(name)
+        return placed.value if placed is not None else {}
+
     @cached_property
     def facts(self) -> dict[str, Fact]:
         """Every fact by id."""

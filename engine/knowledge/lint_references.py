@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING, Any
 
 from engine.knowledge.lint_context import Context, Remark, Rule, facts_of
@@ -118,8 +119,10 @@ def check_uses(context: Context) -> Iterator[Reference]:
 
 def families_exist(context: Context) -> Iterator[Remark]:
     """KB106: the family of a cause stands in families.yaml."""
-    file = context.sources.singles.get("families.yaml")
-    families = [name for named in file.value.values() for name in named] if file else []
+    areas = context.single("families.yaml")
+    if areas is None:
+        return
+    families = [name for named in areas.values() for name in named]
     for placed in context.causes():
         if placed.value.family not in families:
             yield _unknown(placed, ("family",), "family", placed.value.family, families)
@@ -142,6 +145,18 @@ def key_order(context: Context) -> Iterator[Remark]:
                 break
 
 
+def names_are_unique(context: Context) -> Iterator[Remark]:
+    """KB108: a name under which people give a fact leads to one fact only."""
+    owners: dict[str, str] = {}
+    for id_, placed in context.sources.of("facts").items():
+        for index, name in enumerate((id_, *placed.value.aliases)):
+            plain = re.sub(r"[\s_./-]+", "_", name.casefold())
+            owner = owners.setdefault(plain, id_)
+            if owner != id_:
+                path: DataPath = ("aliases", index - 1) if index else ("id",)
+                yield Remark(placed, path, f"'{name}' already means '{owner}'", "Keep it where most people mean it")
+
+
 def _unknown(placed: Placed[Any], path: DataPath, what: str, name: str, known: Iterable[str]) -> Remark:
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     hint = f"Did you mean {' or '.join(near)}?" if near else f"Define it, or use a {what} that exists"
@@ -156,4 +171,5 @@ RULES = (
     Rule("KB105", "error", checks_exist),
     Rule("KB106", "error", families_exist),
     Rule("KB107", "error", key_order),
+    Rule("KB108", "error", names_are_unique),
 )

@@ -71,8 +71,9 @@ def chinese_is_chinese(context: Context) -> Iterator[Remark]:
 
 def concepts_exist(context: Context) -> Iterator[Remark]:
     """KB303: a word in capitals within a phrase is a concept of the lexicon."""
-    lexicon = context.sources.singles.get("lexicon.yaml")
-    known = lexicon.value if lexicon else {}
+    known = context.single("lexicon.yaml")
+    if known is None:
+        return
     for placed, path, phrases in context.phrases():
         for key in ("any", "en", "zh"):
             for index, phrase in enumerate(getattr(phrases, key)):

@@ -59,6 +59,8 @@ def resolve(word: str) -> Scalar:
             f"'{word}' is true or false to some YAML readers and text to others",
             "Write true or false, or write it in quotes if it is text",
         )
+    if word[0] not in "+-.0123456789":
+        return word
     for pattern, kind, hint in _DISPUTED:
         if re.fullmatch(pattern, word):
             raise ScalarError(f"'{word}' is {kind} to some YAML readers and not to others", hint)

@@ -117,9 +117,11 @@ def _read_file(file: KbFile, layer: dict[str, dict[str, Placed[Any]]], sources: 
         read = read_objects(file, kind, sources.problems)
         for placed in read:
             _add(placed, kind, layer[kind.name], sources.problems)
-        sources.broken |= _written_ids(file) - {placed.value.id for placed in read if kind.name != "pipelines"}
+        sources.broken |= _written_ids(file) - {getattr(placed.value, kind.key) for placed in read}
     elif model is not None:
         found = read_objects(file, Kind(file.relative, model, file.relative, many=False), sources.problems)
+        if not found:
+            sources.broken.add(file.relative)
         for placed in found:
             before = sources.singles.get(file.relative)
             sources.singles[file.relative] = placed if before is None else _merged(before, placed)
@@ -169,11 +171,11 @@ def read_objects(file: KbFile, kind: Kind, problems: list[Problem]) -> list[Plac
 
 
 def _add(placed: Placed[Any], kind: Kind, objects: dict[str, Placed[Any]], problems: list[Problem]) -> None:
-    id_ = placed.value.paradigm if kind.name == "pipelines" else placed.value.id
+    id_ = getattr(placed.value, kind.key)
     first = objects.get(id_)
     if first is None:
         objects[id_] = placed
         return
-    place = placed.place("id")
-    reason = f"the id '{id_}' stands twice, first in {first.file.relative}:{first.place('id').line}"
+    place = placed.place(kind.key)
+    reason = f"the id '{id_}' stands twice, first in {first.file.relative}:{first.place(kind.key).line}"
     problems.append(Problem(str(placed.file.path), place.line, place.column, reason, "Give one of them another id"))

@@ -198,7 +198,7 @@ class _Reader:
         for event in events:
             if isinstance(event, yaml.MappingEndEvent):
                 break
-            key = self._key(event, events, (*path, f"<key {len(entries)}>"), depth)
+            key = self._key(event, events, (*path, -1), depth)
             if key in entries:
                 first = self.positions[(*path, key)]
                 self.note(

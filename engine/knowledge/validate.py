@@ -104,7 +104,7 @@ def _sentence(error: ErrorDetails, model: Any, name: str, path: DataPath) -> tup
             said = error["msg"].removeprefix("Input should be ")
             return f"'{name}' is {_shown(error['input'])}", f"Write a number {said}"
         case "value_error":
-            return f"'{name}' is not consistent", str(context["error"]).capitalize()
+            return f"'{name}' is not consistent", _sentence_case(str(context["error"]))
         case "union_tag_not_found":
             return (
                 f"'{name}' is no condition",
@@ -112,6 +112,10 @@ def _sentence(error: ErrorDetails, model: Any, name: str, path: DataPath) -> tup
             )
         case _:
             return f"'{name}': {error['msg']}", "See kb/README.md for the form of this file"
+
+
+def _sentence_case(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _shown(value: Any) -> str:

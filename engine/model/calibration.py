@@ -53,6 +53,7 @@ class Calibration(Frozen):
     context_leak: Share
     priors: dict[Prior, Annotated[float, Field(gt=0)]]
     known_share: Share
+    another_fault: Share
     other_paradigm: Annotated[float, Field(gt=0, le=1)]
     sources: dict[SourceKind, Reliability]
     caps: Caps

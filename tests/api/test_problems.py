@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from api.errors import KINDS
+from api.problem import KINDS
 from tests.api.conftest import REPORT
 from tests.api.fake_engine import SECRET
 

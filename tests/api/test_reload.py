@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 
 from api.app import create_app
-from api.errors import Problem
+from api.problem import Problem
 from api.expert import Expert, ReloadError
 from api.reader import Reader, Source
 from api.serve import reload_and_log
@@ -90,6 +90,7 @@ def test_no_request_is_dropped_and_the_old_engine_is_closed(settings: Settings, 
                 response = await client.post("/v1/diagnoses", json=case)
                 assert response.status_code == 200, response.text
                 digests.append(response.json()["kb_digest"])
+                await asyncio.sleep(0.001)  # in process nothing else would ever give way
 
         asking = [asyncio.create_task(keep_asking(case)) for case in (REPORT, REPORT, LARGE)]
         for name in ("two", "three"):
@@ -147,7 +148,7 @@ def test_bad_knowledge_changes_nothing(
 
 
 def test_reading_has_a_time_limit_and_the_next_case_is_read(settings: Settings, path: Path) -> None:
-    app, _ = make(settings, path, reading_seconds=6.0)
+    app, _ = make(settings, path, reading_seconds=2.0)
 
     async def work(client: httpx2.AsyncClient, _: Expert) -> None:
         assert (await client.post("/v1/diagnoses", json=LARGE)).status_code == 200
@@ -160,7 +161,7 @@ def test_reading_has_a_time_limit_and_the_next_case_is_read(settings: Settings, 
 
 
 def test_small_cases_are_answered_while_a_large_one_is_read(settings: Settings, path: Path) -> None:
-    app, _ = make(settings, path, reading_seconds=6.0)
+    app, _ = make(settings, path, reading_seconds=2.0)
 
     async def work(client: httpx2.AsyncClient, _: Expert) -> None:
         slow = asyncio.create_task(client.post("/v1/diagnoses", json={"report": "take for ever", **LARGE}))
@@ -195,4 +196,4 @@ def test_before_the_start_nothing_is_ready(app: FastAPI) -> None:
 
 
 def test_closing_a_reader_that_never_ran(path: Path) -> None:
-    Reader(Source(load=FromFile(path), build=FakeDiagnoser), seconds=1, queue=1).close()
+    Reader(Source(load=FromFile(path), build=FakeDiagnoser), start_seconds=1, seconds=1, queue=1).close()

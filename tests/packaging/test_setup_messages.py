@@ -67,9 +67,7 @@ def test_named_python_that_does_not_run(copy: Path) -> None:
 
 
 def test_old_python(copy: Path, tmp_path: Path) -> None:
-    old = altered_python(
-        tmp_path, "sitecustomize", "import sys\nsys.version_info = (3, 10, 13, 'final', 0)\n"
-    )
+    old = altered_python(tmp_path, "sitecustomize", "import sys\nsys.version_info = (3, 10, 13, 'final', 0)\n")
     assert "older than 3.11" in complaint(copy, PYTHON=old)
 
 

@@ -29,9 +29,7 @@ series:
 
 def run(*command: str | Path, cwd: Path, expect: tuple[int, ...] = (0,)) -> str:
     """Standard output of the command; fails with both outputs when the exit status is not expected."""
-    done = subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, env=plain_environment(), check=False
-    )
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=plain_environment(), check=False)
     assert done.returncode in expect, f"{command} -> {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -39,9 +37,7 @@ def run(*command: str | Path, cwd: Path, expect: tuple[int, ...] = (0,)) -> str:
 def plain_environment() -> dict[str, str]:
     """The environment without what could lead Python back to the checkout."""
     hidden = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
-    return {name: value for name, value in os.environ.items() if name not in hidden} | {
-        "PYTHON": sys.executable
-    }
+    return {name: value for name, value in os.environ.items() if name not in hidden} | {"PYTHON": sys.executable}
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from engine.evidence.series import Series
 _BEFORE, _LONG = 20, 20
 _RATIO, _SHORT_RATIO, _LASTING = 10.0, 5.0, 3
 _TINY = 1e-6
+_ISOLATED = 0.05  # share of single non-finite records that dynamic loss scaling explains
 _LEAD = 10  # records by which a gradient spike may precede the loss
 
 
@@ -44,7 +45,10 @@ def detect_gradients(view: View, out: Collector) -> None:
 
 def _nonfinite(raw: Series, out: Collector) -> None:
     bad = np.flatnonzero(~np.isfinite(raw.values))
-    if len(bad):
+    isolated = len(bad) > 0 and bad[-1] < len(raw) - 1 and bool((np.diff(bad) > 1).all())
+    if isolated and len(bad) <= _ISOLATED * len(raw) and out.value("loss.nan") is False:
+        out.skip("non-finite gradient norm", f"{len(bad)} single records: steps that loss scaling skips look like this")
+    elif len(bad):
         out.say("grad_norm.nan", True, raw.source(int(bad[0])), f"{len(bad)} of {len(raw)} records")
     elif len(raw) >= 4:
         out.say("grad_norm.nan", False, raw.source(len(raw) - 1))

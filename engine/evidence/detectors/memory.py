@@ -14,46 +14,40 @@ import numpy as np
 from engine.evidence.detectors.view import Collector, View
 from engine.evidence.detectors.windows import first_level, last_level, spearman
 from engine.evidence.series import Series
+from engine.model.evidence import Source
 
 _LONG, _RANK, _GROWTH, _SHORT_GROWTH = 12, 0.8, 0.10, 0.30
 
 
 def detect_memory(view: View, out: Collector) -> None:
-    """State memory.*; the device's memory goes before the host's."""
+    """State memory.*; either the device's or the host's memory may creep."""
     device, host = view.finite("gpu_memory_used"), view.finite("host_memory_used")
-    for used in (device, host):
-        if used is not None and out.value("memory.rising") is not True:
-            _rising(used, out)
+    verdicts = [verdict for used in (device, host) if used is not None and (verdict := _rising(used, out))]
+    if verdicts:
+        rising, source, note = max(verdicts, key=lambda verdict: verdict[0])
+        out.say("memory.rising", rising, source, note)
     if device is not None:
         at = int(np.argmax(device.values))
         out.say("memory.peak_bytes", device.values[at], device.source(at))
         _with_length(view, device, out)
 
 
-def _rising(used: Series, out: Collector) -> None:
+def _rising(used: Series, out: Collector) -> tuple[bool, Source, str] | None:
+    """Return whether it creeps, with source and note; None if that cannot be said."""
     steady = used.take(slice(len(used) // 10, None))
     values = steady.values
     if len(values) < 4:
         out.skip("memory creep", f"{len(used)} records of {used.name}")
-        return
+        return None
     out.judge("memory creep")
     growth = last_level(values) / max(first_level(values), 1.0) - 1.0
-    source, note = (
-        steady.source(len(steady) - 1),
-        f"{used.name}: {growth:+.0%} from the first to the last window",
-    )
+    source, note = steady.source(len(steady) - 1), f"{used.name}: {growth:+.0%} from the first to the last window"
     if len(values) < _LONG:
-        rising = bool((np.diff(values) > 0).all()) and growth > _SHORT_GROWTH
-        if rising:
-            out.say("memory.rising", True, source, note)
-        return
+        return (True, source, note) if (np.diff(values) > 0).all() and growth > _SHORT_GROWTH else None
     half = len(values) // 2
     # a cache that filled up is flat in the second half
     goes_on = last_level(values) > float(np.median(values[half : half + max(half // 4, 1)])) * (1 + _GROWTH / 5)
-    rising = growth > _GROWTH and spearman(steady.steps, values) >= _RANK and goes_on
-    if rising:
-        out.facts.pop("memory.rising", None)  # the device was quiet, the host is not
-    out.say("memory.rising", rising, source, note)
+    return growth > _GROWTH and spearman(steady.steps, values) >= _RANK and goes_on, source, note
 
 
 def _with_length(view: View, device: Series, out: Collector) -> None:

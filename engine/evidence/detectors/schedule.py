@@ -34,7 +34,8 @@ def _zero(view: View, rate: Series, out: Collector) -> None:
     total = view.context.total_steps
     due = rate.steps < 0.98 * total if total else np.arange(len(rate)) < len(rate) - 1
     dead = (rate.values == 0.0) & due
-    dead[0] = dead[0] and len(rate) > 1 and bool(rate.values[1] == 0.0)
+    if rate.values.any():
+        dead[: int(np.argmax(rate.values > 0))] = False  # the warm-up begins at 0; so does the search for a loss scale
     count, needed = int(dead.sum()), max(2, len(rate) // 10)
     if count >= needed:
         at = int(np.flatnonzero(dead)[0])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.evidence.detectors.view import Collector, View, median_interval
-from engine.evidence.detectors.windows import medians_before, noise_before
+from engine.evidence.detectors.windows import medians_before, noise, noise_before
 from engine.evidence.series import Floats, Series
 
 _BEFORE, _SEEN = 20, 50
@@ -37,6 +37,9 @@ class Spike:
 def detect_spikes(view: View, out: Collector) -> None:
     """State loss.spike*; lr.spike_at_peak is the schedule's."""
     loss = view.finite("loss")
+    if view.is_policy_loss():
+        out.skip("loss spikes", "a policy-gradient loss has no level to spike from")
+        return
     if loss is None or len(loss) < 4:
         if loss is None or not _pair(view, loss, out):
             out.skip("loss spikes", "fewer than 4 finite records of the training loss")
@@ -105,8 +108,11 @@ def _limits(logs: Floats) -> Floats:
     """Return for each point the height over its base that makes it a spike."""
     long = len(logs) >= _SHORT
     seen = np.clip(np.arange(len(logs)) - 1, 1, _SEEN)  # differences the noise is estimated from
-    spread = np.maximum(noise_before(logs, _SEEN), _FLOOR) * (1 + 2 / np.sqrt(seen))
-    ratio, sigmas = (_RATIO, _SIGMAS) if long else (_SHORT_RATIO, _SHORT_SIGMAS)
+    # a few quiet points by chance make no quiet run: the whole run's noise counts as well
+    least = max(_FLOOR, 0.7 * noise(logs)) if len(logs) >= 8 else _FLOOR
+    spread = np.maximum(noise_before(logs, _SEEN), least) * (1 + 2 / np.sqrt(seen))
+    ratio = _RATIO if long else _SHORT_RATIO
+    sigmas = _SIGMAS if long else np.where(seen < 8, _SHORT_SIGMAS, 1.5 * _SHORT_SIGMAS)
     limits: Floats = np.maximum(np.log(ratio), sigmas * spread)
     return limits
 

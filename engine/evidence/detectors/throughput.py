@@ -110,10 +110,11 @@ def _cliff(values: Floats) -> tuple[int, float, float]:
     deepest = _SHORT_CLIFF if short else _CLIFF
     sharpest = 0.0
     logs = np.log(np.maximum(values, 1e-300))
+    least_spread = max(_FLOOR, 0.5 * noise(logs))  # a few even steps by chance make no steady run
     for at in range(least, len(values) - (2 if short else least) + 1):
         left, right = logs[:at][-50:], logs[at:]
         step = float(np.median(left) - np.median(right[:50]))
-        spread = max(noise(left), _FLOOR)
+        spread = max(noise(left), least_spread)
         lasts = bool(np.median(right) < np.median(left) - 0.5 * step) and (not short or right.max() < left.min())
         # the shift itself must be abrupt: the next few records lie on the new level already
         abrupt = float(np.median(left[-3:]) - np.median(right[:3])) > 0.6 * step

@@ -5,7 +5,8 @@ large as the change in question.
 
 False positives: ``diverging`` on a change of the data mix or of the loss's own definition (a regulariser
 switched on); ``plateau`` on a task whose best loss is high (classification with label noise) and on a run
-that will still grok; ``eval_loss.rising`` on an evaluation set drawn anew each time. A converged run is no
+that will still grok; ``near_zero`` on a regression loss in small units;
+``eval_loss.rising`` on an evaluation set drawn anew each time. A converged run is no
 plateau here: it must have kept more than half of its first loss, or be a pre-training loss above 2.
 """
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from engine.evidence.detectors.view import Collector, View
 from engine.evidence.detectors.windows import (
+    curve_noise,
     first_level,
     last_level,
     level_noise,
@@ -36,15 +38,17 @@ def detect_trend(view: View, out: Collector) -> None:
     loss = view.finite("loss")
     if loss is not None and not out.value("loss.zero_filtered"):
         _levels(loss, out)
-        if len(loss) >= 2 and not loss.values.any():
-            _near_zero(view, loss, out)  # exact zeros need no statistics
+        if view.is_policy_loss():
+            out.skip("trend of the loss", "a policy-gradient loss is near zero by design and measures no progress")
+        elif len(loss) >= 2 and not loss.values.any():
+            _near_zero(loss, out)  # exact zeros need no statistics
         elif len(loss) < 4 or np.any(loss.values < 0):
             out.skip("trend of the loss", "fewer than 4 finite records, or a loss below zero")
         else:
             out.judge("trend of the loss")
             _diverging(loss, out)
             _falling(loss, out)
-            _near_zero(view, loss, out)
+            _near_zero(loss, out)
     _plateau(view, loss, out)
     _overfit(view, loss, out)
 
@@ -62,9 +66,11 @@ def _diverging(loss: Series, out: Collector) -> None:
     if len(values) < _LONG:
         size = 2 if len(values) < 8 else 3
         before, last = float(np.median(values[:size])), float(np.median(values[-size:]))
-        stays = float(values[-size:].min()) > float(values[:size].max())
+        stays = float(values[-size:].min()) > 1.15 * float(values[:size].max())
         if len(values) >= 5:
-            rises = stays and last > 1.3 * before and last - before > 3 * noise(values[: len(values) // 2 + 1])
+            rises = (
+                stays and last > 1.4 * before and last - before > 3 * noise(values if len(values) >= 8 else values[:3])
+            )
             out.say("loss.diverging", rises, source, f"{before:.4g} to {last:.4g}")
         return
     size = window(len(values))
@@ -88,18 +94,21 @@ def _falling(loss: Series, out: Collector) -> None:
     first, last = first_level(values), last_level(values)
     drop, spread = first - last, level_noise(values, size) * math.sqrt(2)
     source, note = loss.source(len(loss) - 1), f"{first:.4g} to {last:.4g}"
-    if len(values) >= _LONG:
-        out.say("loss.falling", drop > 0.02 * first and drop > 3 * spread, source, note)
-    elif drop > 0.1 * first and drop > 3 * spread:
+    falls = drop > 0.02 * first and drop > 3 * spread
+    if len(values) >= _LONG and (falls or _shows_the_run(loss)):
+        out.say("loss.falling", falls, source, note)
+    elif len(values) < _LONG and drop > 0.1 * first and drop > 3 * spread:
         out.say("loss.falling", True, source, note)
-    elif last > 1.02 * first:
+    elif len(values) < _LONG and last > 1.02 * first:
         out.say("loss.falling", False, source, note)
 
 
-def _near_zero(view: View, loss: Series, out: Collector) -> None:
-    if view.context.paradigm == "rlhf" or {"reward", "rewards"} & view.names:
-        out.skip("loss near zero", "a policy-gradient loss is near zero by design")
-        return
+def _shows_the_run(loss: Series) -> bool:
+    """Tell whether the series covers at least half of the run so far: a late excerpt is flat in every healthy run."""
+    return float(loss.steps[-1] - loss.steps[0]) >= 0.5 * float(loss.steps[-1])
+
+
+def _near_zero(loss: Series, out: Collector) -> None:
     last = last_level(loss.values)
     near = last < _NEAR_ZERO
     out.say("loss.near_zero", near, loss.source(len(loss) - 1), f"last window {last:.3g}, limit {_NEAR_ZERO:g}")
@@ -108,7 +117,7 @@ def _near_zero(view: View, loss: Series, out: Collector) -> None:
 def _plateau(view: View, loss: Series | None, out: Collector) -> None:
     """Judge the training loss, or the evaluation loss where that is all there is."""
     judged = loss if loss is not None else view.finite("eval_loss")
-    if judged is None or out.value("loss.zero_filtered"):
+    if judged is None or out.value("loss.zero_filtered") or (judged is loss and view.is_policy_loss()):
         return
     values = judged.values
     name = None
@@ -127,6 +136,9 @@ def _plateau(view: View, loss: Series | None, out: Collector) -> None:
             return
         flat = level > 0 and float(np.ptp(medians)) <= _FLAT * level
         name = _logarithm(view, level) if flat else None
+        if flat and name is None and not _shows_the_run(judged):
+            out.skip("plateau", f"the series begins at step {judged.steps[0]:g}: a late excerpt is flat in any run")
+            return
         if flat and name is None and not _stuck_high(view, values, level):
             flat = False
     source = judged.source(len(judged) - 1)
@@ -169,7 +181,9 @@ def _overfit(view: View, loss: Series | None, out: Collector) -> None:
     lowest = int(np.argmin(values))
     last = float(np.median(values[-min(3, max(1, len(values) - 1 - lowest)) :]))
     rise = last - float(values[lowest])
-    band = max(0.03 * float(values[lowest]), 3 * noise(values[: max(lowest + 1, 3)]))
+    after = values[lowest + 1 :]
+    least = 0.03 if len(after) >= 3 else 0.05  # two evaluations give no noise to compare with
+    band = max(least * float(values[lowest]), 4 * curve_noise(after))
     source = evaluation.source(lowest)
     out.judge("overfitting")
     if lowest >= len(values) - 2 or rise <= band:

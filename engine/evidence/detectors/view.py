@@ -96,6 +96,10 @@ class View:
             if kept is None or len(one) > len(kept):
                 self._longest[one.name] = one
 
+    def is_policy_loss(self) -> bool:
+        """Tell whether ``loss`` is a policy-gradient surrogate: near zero, of either sign, no measure of progress."""
+        return self.context.paradigm == "rlhf" or bool({"reward", "rewards"} & self.names)
+
     def raw(self, name: str) -> Series | None:
         """Return the series in the order of the file, steps falling at resumes, NaN kept."""
         return self._longest.get(name)

@@ -21,6 +21,13 @@ def noise(values: Floats) -> float:
     return float(MAD_TO_SIGMA * np.median(np.abs(np.diff(values))) / np.sqrt(2.0))
 
 
+def curve_noise(values: Floats) -> float:
+    """Noise of a few points on a steep curve, from second differences (white noise: sqrt(6) sigma); 0 below three."""
+    if len(values) < 3:
+        return 0.0
+    return float(MAD_TO_SIGMA * np.median(np.abs(np.diff(values, 2))) / np.sqrt(6.0))
+
+
 def window(count: int) -> int:
     """Return how many points an edge window has: a tenth of the run, at least 2 (if there are 4), at most 50."""
     return max(1 if count < 4 else 2, min(count // 10, 50))

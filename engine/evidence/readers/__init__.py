@@ -8,7 +8,7 @@ from typing import Literal
 
 from engine.evidence.readers.case_series import series_from_case
 from engine.evidence.readers.console import read_console
-from engine.evidence.readers.hf_console import RECORD
+from engine.evidence.readers.hf_console import record_span
 from engine.evidence.readers.lines import Limits, Notes, UnreadableError, chunks, open_input
 from engine.evidence.readers.megatron import HEAD
 from engine.evidence.readers.names import canonical
@@ -43,7 +43,7 @@ def sniff(head: bytes, name: str = "") -> FormatId:
         return "trainer_state"
     if HEAD.search(head) is not None:
         return "megatron"
-    return "hf_console" if RECORD.search(head) is not None else "text"
+    return "hf_console" if record_span(head) is not None else "text"
 
 
 def read(source: str | os.PathLike[str] | bytes, label: str | None = None, limits: Limits | None = None) -> RunRecord:
@@ -52,8 +52,11 @@ def read(source: str | os.PathLike[str] | bytes, label: str | None = None, limit
     limits = limits or Limits()
     try:
         with open_input(source) as stream:
-            head = next(chunks(stream, limits, Notes([])), b"")[:_HEAD_BYTES]
+            notes = Notes([])
+            head = next(chunks(stream, limits, notes), b"")[:_HEAD_BYTES]
             stream.seek(0)
+            if not head and notes.texts:
+                return _nothing(name, "unreadable", f"cannot be read: {notes.texts[0]}")
             kind = sniff(head, name)
             if kind == "trainer_state":
                 return read_trainer_state(stream, name, limits)

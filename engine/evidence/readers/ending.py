@@ -14,7 +14,10 @@ from engine.evidence.series import EndKind, LogEvent, RunEnd
 from engine.model.evidence import Source
 
 _MARKS: MappingProxyType[EndKind, re.Pattern[str]] = MappingProxyType({
-    "stopped": re.compile(r"\[exiting program (?:after|at)\b|^KeyboardInterrupt|\bKeyboardInterrupt$|[Ee]arly stopping (?:trigg|activ)"),
+    "stopped": re.compile(
+        r"\[exiting program (?:after|at)\b|^KeyboardInterrupt|\bKeyboardInterrupt$"
+        r"|[Ee]arly stopping (?:trigg|activ)"
+    ),
     "crashed": re.compile(
         r"^Traceback \(most recent call last\)|^\w[\w.]*(?:Error|Exception)\b(?::|$)|[Ss]egmentation fault|core dumped"
         r"|\bexitcode\s*:\s*(?:[1-9]|-6|-9|-11)\b|\bSIGABRT\b|\bSIGSEGV\b|Killed\s*$|oom[-_ ]kill|OutOfMemoryError"
@@ -24,7 +27,8 @@ _MARKS: MappingProxyType[EndKind, re.Pattern[str]] = MappingProxyType({
         r"\bSIGTERM\b|exitcode\s*:\s*-15\b|CANCELLED AT|DUE TO (?:TIME LIMIT|PREEMPTION)|\bscancel\b|signal 15\b"
     ),
     "finished": re.compile(
-        r"\[after training is done\]|[Tt]raining (?:completed|complete|finished|done)\b|'train_runtime'|Trainer\.fit. stopped"
+        r"\[after training is done\]|[Tt]raining (?:completed|complete|finished|done)\b"
+        r"|'train_runtime'|Trainer\.fit. stopped"
     ),
 })  # fmt: skip
 

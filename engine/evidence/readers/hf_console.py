@@ -17,14 +17,27 @@ from engine.evidence.readers.builder import SeriesBuilder
 from engine.evidence.readers.columns import Columns, Layout, columns
 from engine.evidence.series import Floats
 
-RECORD = re.compile(
-    rb"\{'[^{}\n]{0,4000}?'(?:loss|eval_loss|train_loss|train_runtime|eval_runtime|grad_norm|learning_rate)':[^{}\n]*\}"
-    rb"|\{'(?:loss|eval_loss|train_loss|train_runtime|eval_runtime|grad_norm|learning_rate)':[^{}\n]*\}"
-)
-# no description in front and steps as its unit: neither "Map: ..." nor a download is the training bar
 _LAYOUT = Layout(b",", quote=b"'")
+# no description in front and steps as its unit: neither "Map: ..." nor a download is the training bar
 _BAR = re.compile(rb"(?:^|[\r\n])\s*\d{1,3}%\|[^|]*\|\s*(\d{1,12})/(\d{1,12}) \[[^\]]*(?:it/s|s/it|\?it/s)[^\]]*\]")
 _BARS = 512  # drawings remembered between two records; an evaluation in between redraws its own bar
+
+
+def record_span(text: bytes) -> tuple[int, int] | None:
+    """Return where the first Trainer record (a flat dict on one line) begins and ends."""
+    start = text.find(b"{'")
+    while start >= 0:
+        end = text.find(b"}", start)
+        inner = text[start + 1 : end]
+        if end >= 0 and b"{" not in inner and b"\n" not in inner and _is_record(inner):
+            return start, end + 1
+        start = text.find(b"{'", start + 2) if end >= 0 else -1
+    return None
+
+
+def _is_record(text: bytes) -> bool:
+    """One of these keys names a Trainer record; a dict without them is somebody else's."""
+    return b"loss': " in text or b"'grad_norm': " in text or b"'learning_rate': " in text or b"_runtime': " in text
 
 
 @dataclass(slots=True)
@@ -67,10 +80,10 @@ class HfConsole:
         rest: list[int] = []
         for at in places:
             line = lines[at]
-            if b"{'" in line and (record := RECORD.search(line)) is not None:
+            if (span := record_span(line)) is not None:
                 if b"%|" in line:
-                    self._bars.append(line[: record.start()])
-                self._record(record[0], numbers[at])
+                    self._bars.append(line[: span[0]])
+                self._record(line[span[0] : span[1]], numbers[at])
             elif b"%|" in line:
                 self._bars.append(line)
                 if self._closing:
@@ -143,7 +156,13 @@ class HfConsole:
         longest = max((position[1] for position in run.positions if position is not None), default=None)
         if longest is not None:
             self.config["max_steps"] = longest
-            return _carried([place[0] if place and place[1] == longest else None for place in run.positions])
+            seen = np.maximum.accumulate([place[1] if place else 0 for place in run.positions])
+            return _carried(
+                [
+                    place[0] if place and place[1] == most else None
+                    for place, most in zip(run.positions, seen, strict=True)
+                ]
+            )
         epoch = table.get("epoch")
         if bar is not None and epoch is not None and summary.any() and summary[epoch[0][-1]]:
             self.config["max_steps"] = bar[1]

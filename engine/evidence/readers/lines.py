@@ -36,7 +36,8 @@ class Limits:
     json_bytes: int = 256 << 20  # one JSON document is held whole: files of 10 MB are known, 256 MiB is out of the way
     line_bytes: int = 1 << 20  # the rest of a longer line is left out
     inflated_bytes: int = 2 << 30
-    inflation: float = 300.0  # text logs compress 5 to 100 times, deflate's limit is 1032
+    inflation: float = 300.0  # text logs compress 5 to 100 times, deflate's limit is 1032 ...
+    unsuspected_bytes: int = 64 << 20  # ... which is nobody's business below this size
     tail_events: int = 200
     marked_events: int = 2_000
     event_chars: int = 2_000
@@ -90,7 +91,7 @@ def _inflated(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[bytes
     with gzip.GzipFile(fileobj=stream) as unzipped:
         while True:
             try:
-                piece = unzipped.read(BLOCK)
+                piece = unzipped.read1(BLOCK)  # gives what there is before a fault
             except (EOFError, OSError, zlib.error) as error:
                 notes.add(f"gzip stream is damaged or cut after {total} bytes ({error}); what came before was read")
                 return
@@ -99,7 +100,7 @@ def _inflated(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[bytes
             total += len(piece)
             yield piece
             if total > limits.inflated_bytes or (
-                total > 64 * BLOCK and total > limits.inflation * max(stream.tell(), 1)
+                total > limits.unsuspected_bytes and total > limits.inflation * max(stream.tell(), 1)
             ):
                 notes.add(f"gzip content is suspiciously large: stopped after {total} bytes")
                 return

@@ -63,9 +63,10 @@ _BY_LETTERS = MappingProxyType({alias.replace("_", ""): name for alias, name in 
 
 # Words after a known name that keep its meaning. Others ("after_fix", "initial_", "step100") name another
 # quantity.
-_QUALIFIERS = frozenset(
-    ["attempt", "second", "first", "third", "run", "faulty", "bad", "mean", "avg", "average", "smoothed", "train", "training", "value", "values", "series", "curve", "log", "of", "the", "per", "step", "steps"]
-)
+_QUALIFIERS = frozenset({
+    "attempt", "second", "first", "third", "run", "faulty", "bad", "mean", "avg", "average", "smoothed", "train",
+    "training", "value", "values", "series", "curve", "log", "of", "the", "per", "step", "steps",
+})  # fmt: skip
 # unit in brackets or as the last word -> factor into the canonical unit
 _SCALES = MappingProxyType({
     "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "gib": GIB, "mib": MIB, "gb": GIB, "mb": MIB, "kb": 1024.0,

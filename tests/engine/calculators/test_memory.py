@@ -7,15 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from engine.calculators import (
-    MemoryRequest,
-    MemoryResult,
-    parse_parameters,
-    static_bytes_per_card,
-    training_memory,
-)
-from engine.calculators.memory import ComponentMemory
-from engine.calculators.state import OPTIMIZER_STATE_BYTES, Mode, OptimizerName, shard_counts
+from engine.calculators.memory import ComponentMemory, MemoryRequest, MemoryResult, parse_parameters, training_memory
+from engine.calculators.state import OPTIMIZER_STATE_BYTES, Mode, OptimizerName, shard_counts, static_bytes_per_card
 
 EXAMPLE: dict[str, Any] = {"parameters": "7B", "gpus": 8}
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -274,9 +267,7 @@ def test_result_is_consistent(**request: Any) -> None:
     card = result.per_card
     parts = card.weights_gb + card.gradients_gb + card.master_gb + card.optimizer_gb
     assert card.total_gb == pytest.approx(parts, abs=0.0026)  # five numbers, each rounded by at most 0.0005
-    assert result.cluster.total_gb == pytest.approx(
-        card.total_gb * result.cards, abs=0.0005 * (result.cards + 1.1)
-    )
+    assert result.cluster.total_gb == pytest.approx(card.total_gb * result.cards, abs=0.0005 * (result.cards + 1.1))
     assert 0 <= result.percent_less_than_dp < 100
     plain = static_bytes_per_card(
         request["parameters"],

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from engine.calculators import MemoryRequest, MemoryResult, TokensRequest, TokensResult
-from engine.calculators.memory import ComponentMemory, ModeMemory
-from engine.calculators.tokens import Reading, TokenFigures
+from engine.calculators.memory import ComponentMemory, MemoryRequest, MemoryResult, ModeMemory
+from engine.calculators.tokens import Reading, TokenFigures, TokensRequest, TokensResult
 
 MODELS = [
     MemoryRequest,

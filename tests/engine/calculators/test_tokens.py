@@ -7,14 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from engine.calculators import (
-    TokensRequest,
-    TokensResult,
-    data_parallel,
-    input_tokens_per_update,
-    tokens_per_update,
-)
-from engine.calculators.tokens import TokenFigures
+from engine.calculators.state import data_parallel, input_tokens_per_update
+from engine.calculators.tokens import TokenFigures, TokensRequest, TokensResult, tokens_per_update
 
 EXAMPLE: dict[str, Any] = {"data_parallel": 8, "microbatch": 4, "sequence_length": 2048, "accumulation": 8}
 SMALL = st.integers(1, 64)
@@ -45,9 +39,7 @@ def test_worked_example() -> None:
 
 
 def test_cards_are_not_data_parallelism() -> None:
-    result = compute(
-        data_parallel=None, world_size=64, tensor_parallel=2, pipeline_parallel=2, context_parallel=2
-    )
+    result = compute(data_parallel=None, world_size=64, tensor_parallel=2, pipeline_parallel=2, context_parallel=2)
     assert (result.data_parallel, result.cards_per_replica, result.world_size) == (8, 8, 64)
     assert result.figures is not None
     assert result.figures.input_tokens_per_update == 524_288
@@ -167,9 +159,7 @@ def test_data_parallel_inverts_the_product(replicas: int, tp: int, pp: int, cp: 
 
 @given(replicas=SMALL, microbatch=SMALL, length=st.integers(1, 8192), accumulation=SMALL)
 def test_figures_are_consistent(replicas: int, microbatch: int, length: int, accumulation: int) -> None:
-    found = figures(
-        data_parallel=replicas, microbatch=microbatch, sequence_length=length, accumulation=accumulation
-    )
+    found = figures(data_parallel=replicas, microbatch=microbatch, sequence_length=length, accumulation=accumulation)
     total = input_tokens_per_update(replicas, microbatch, length, accumulation)
     assert found.input_tokens_per_update == total
     assert found.tokens_per_global_microstep * accumulation == total

@@ -158,6 +158,8 @@ def test_a_broken_file_is_not_complete() -> None:
 @example("? - a\n  - b\n: - c")
 @example("*a : b")
 @example("&a *b")
+@example("<key 1>: a\nx: b\n<key 1>: c")
+@example("? {a: b, a: c}\n: d")
 @settings(max_examples=300, deadline=None)
 def test_no_text_crashes_the_reader(text: str) -> None:
     document = parse(text.encode("utf-8", "surrogatepass"), "f.yaml")

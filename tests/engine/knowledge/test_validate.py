@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one mistake a line
 from __future__ import annotations
 
 import pytest

@@ -148,8 +148,9 @@ def test_evaluation_loss_at_ln_batch(one, facts):
 
 
 @pytest.mark.parametrize(("end", "near"), [(0.02, False), (0.0008, True)])
-def test_loss_near_zero(rng, one, falling, facts, end, near):
-    assert facts([one("loss", falling(rng, 60, 3.0, end, 0.05) - 3.0 * math.exp(-5) * 0.9)])["loss.near_zero"] is near
+def test_loss_near_zero(rng, one, facts, end, near):
+    loss = np.geomspace(3.0, end, 60) * np.exp(rng.normal(0, 0.05, 60))
+    assert facts([one("loss", loss)])["loss.near_zero"] is near
 
 
 @pytest.mark.parametrize(("rise", "overfit"), [(1.01, False), (1.3, True)])

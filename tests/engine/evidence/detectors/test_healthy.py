@@ -63,7 +63,8 @@ def test_scale_search_at_the_start_of_fp16(rng, healthy, one, facts, alarms):
     skipped = np.concatenate([np.ones(17), np.zeros(283)])
     rate = np.concatenate([np.zeros(17), np.linspace(1e-5, 3e-4, 30), np.full(253, 3e-4)])
     run |= {"loss_scale": one("loss_scale", scale, 1.0), "skipped_steps": one("skipped_steps", skipped, 1.0)}
-    run["learning_rate"] = one("learning_rate", rate[17:], 1.0, np.arange(18, 301))
+    run["learning_rate"] = one("learning_rate", rate, 1.0)
+    run["grad_norm"] = one("grad_norm", np.where(np.isin(np.arange(300), [60, 150, 250]), np.inf, 0.5), 1.0)
     found = facts(run)
     assert alarms(found) == []
     assert found["amp.startup_search"] is True
@@ -136,6 +137,17 @@ def test_mature_excerpt_of_five_records(one, facts, alarms):
         ]
     )
     assert alarms(found) == []
+
+
+@pytest.mark.parametrize("count", [8, 15, 40])
+def test_flat_excerpt_of_a_late_stretch(rng, one, facts, alarms, count):
+    steps = 50_000 + np.arange(count) * 10
+    found = facts([one("loss", 2.1 * np.exp(rng.normal(0, 0.003, count)), steps=steps)])
+    assert alarms(found) == []
+    assert "loss.falling" not in found
+    # the same numbers from the beginning of a run are a loss that is stuck
+    stuck = facts([one("loss", 2.1 * np.exp(rng.normal(0, 0.003, 40)), steps=np.arange(1, 41) * 10)])
+    assert (stuck["loss.plateau"], stuck["loss.falling"]) == (True, False)
 
 
 def test_batch_ramp_is_no_slowdown(rng, healthy, one, facts, alarms):

@@ -1,0 +1,1 @@
+"""Repeatable measurements; see bench/README.md."""

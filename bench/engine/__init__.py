@@ -1,0 +1,1 @@
+"""How fast rules are decided, held against CLIPS, experta and plain Python: ``python -m bench.engine``."""
