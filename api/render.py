@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text as Styled
 
+from engine.inference.wording import percent
 from engine.model.base import Lang
 from engine.model.diagnosis import CauseOut, Diagnosis, EvidenceOut, NextCheckOut, WhyNotOut
 
@@ -107,8 +108,8 @@ def _ranking(diagnosis: Diagnosis, words: _Words) -> Table:
     table.add_column("", style="dim", overflow="fold")
     for cause in diagnosis.causes[:_SHOWN_CAUSES]:
         trial = f" ({words['trial']})" if cause.status == "trial" else ""
-        table.add_row(f"{cause.probability:.0%}", Styled(cause.title + trial), cause.id)
-    table.add_row(f"{diagnosis.unknown.probability:.0%}", Styled(words["unknown"], style="italic"), "")
+        table.add_row(percent(cause.probability), Styled(cause.title + trial), cause.id)
+    table.add_row(percent(diagnosis.unknown.probability), Styled(words["unknown"], style="italic"), "")
     return table
 
 

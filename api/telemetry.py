@@ -29,10 +29,19 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75
 _SEVERITY = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
+class _Stderr:
+    """Writes to what is stderr at that moment, which may be another stream than at the start."""
+
+    def msg(self, message: str) -> None:
+        print(message, file=sys.stderr, flush=True)  # noqa: T201 - this is where log lines leave the process
+
+    debug = info = warning = error = msg
+
+
 def make_logger(level: str) -> FilteringBoundLogger:
     """A logger that writes one JSON object a line to stderr; it is not shared and not global."""
     logger: FilteringBoundLogger = structlog.wrap_logger(
-        structlog.PrintLogger(sys.stderr),
+        _Stderr(),
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),

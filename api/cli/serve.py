@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
+
+from api.cli import Problem
 
 
 @click.command("serve")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Only a loopback address is accepted so far.")
-@click.option("--port", default=8321, show_default=True, type=click.IntRange(0, 65535))
-@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes.")
-def command(host: str, port: int, workers: int) -> None:
-    """Start the REST service. SIGHUP reloads the knowledge base without dropping a request."""
-    from api.serve import run
+@click.option("--host", help="A loopback address; others are refused until access keys exist. [default: 127.0.0.1]")
+@click.option("--port", type=click.IntRange(0, 65535), help="0 takes a free one. [default: 8080]")
+@click.option("--workers", type=click.IntRange(1, 64), help="Processes that answer requests. [default: 1]")
+@click.option(
+    "--knowledge", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Folder of the knowledge base."
+)
+def command(host: str | None, port: int | None, workers: int | None, knowledge: Path | None) -> None:
+    """Start the REST service; /docs on it explains the operations.
 
-    run(host, port, workers=workers)
+    SIGHUP reloads the knowledge base without dropping a request. Every setting can also come from the environment as
+    TRAINTRIAGE_NAME; see docs/api.md.
+    """
+    from api.serve import run
+    from api.settings import SettingsError
+
+    try:
+        run(host, port, workers=workers, knowledge=knowledge)
+    except SettingsError as error:
+        raise Problem("the service cannot start so", str(error)) from None
+    except OSError as error:
+        raise Problem("the port cannot be used", error.strerror or str(error)) from None

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -54,7 +55,7 @@ async def _document(request: Request) -> dict[str, Any]:
     digest = expert_of(request).knowledge.digest
     made_for, document = getattr(state, "openapi_document", (None, {}))
     if made_for != digest:
-        document = openapi.base_document(request.app)
+        document = await run_in_threadpool(openapi.base_document, request.app)
         await openapi.add_examples(request.app, document)
         state.openapi_document = (digest, document)
     return document

@@ -28,6 +28,7 @@ NORMAL = "normal"  # after a noun: it is fine
 IS = "is"
 RULED_OUT = "ruled-out"
 PAST = "past"  # what was fine is no news of now
+THEN = "then"  # what stands before it in the sentence is over
 ACTION = "action"  # something was changed
 TRIED = "tried"  # the same, said outright: its outcome may stand in a later clause
 ALSO = "also"
@@ -49,7 +50,8 @@ _WORDS: dict[str, str] = {
     INSTEAD: """instead of, rather than, 而不是, 而非""",
     NOT_NEXT: """zero, 0, 不, 没, 未, 无, 非, 零, 0 个, 0 次""",
     NEUTRAL: """than without, not only, not just, not merely, no doubt, no matter, not to mention, no wonder,
-        nothing but, whether or not, for a while, after a while, in no time, no later than, not until, not least, none the less,
+        nothing but, whether or not, for a while, after a while, in no time, no later than, not until, not least,
+        none the less,
         no idea, not sure, not clear, not know, don't know, do not know, don't understand, do not understand,
         cannot explain, can't explain, cannot figure, can't figure, not obvious, not certain, and so on, 不仅, 不但,
         不光, 不只, 不止, 不同, 不过, 无论, 不管, 不论, 未来, 非常, 不断, 无法, 不久, 不少, 不一样, 不一致, 不稳定,
@@ -92,6 +94,7 @@ _WORDS: dict[str, str] = {
     PAST: """until, till, before, used to, at first, initially, originally, previously, earlier, formerly, prior to,
         up to step, in the beginning, so far, for the first, 之前, 以前, 原来, 原本, 本来, 起初, 刚开始, 一开始, 直到,
         开始时, 训练前, 微调前, 前几, 先前, 此前, 早先""",
+    THEN: """then, suddenly, all of a sudden, afterwards, later, now, 然后, 后来, 突然, 现在, 接着""",
     TRIED: """tried, try, trying, varied, varying, even with, even after, even at, even in, 即使, 哪怕, 就算, 试,
         试过, 试了, 尝试, 尝试过""",
     ALSO: """also, too, both, either, as well, even, 也""",

@@ -17,6 +17,7 @@ from engine.model.evidence import FactReading, NotUnderstood, Source, SourceKind
 from engine.model.kb import Fact
 
 MAX_LINKS = 3
+MAX_NUMERALS = 12
 NEIGHBOURS = 8
 """Names looked at on both sides of a word of choice."""
 
@@ -256,11 +257,13 @@ def _after(hit: Hit, segment: Segment) -> str:
 def _before(hit: Hit, segment: Segment) -> str:
     """The number just before a noun: "8 GPUs", "8 张卡"; not "8 GPUs per node", "每节点 8 卡"."""
     words, at = segment.tokens.words, hit.start - 1
+    if at < segment.start or not (words[at] in _MEASURES or words[at].isdecimal() or chinese_number(words[at])):
+        return ""
     begin = max(segment.start, segment.clause(hit.start, hit.end)[0])
     while at > begin and words[at] in _MEASURES:
         at -= 1
     first = at
-    while first > begin and chinese_number(words[first - 1] + words[first]):
+    while first > begin and at - first < MAX_NUMERALS and chinese_number(words[first - 1] + words[first]):
         first -= 1
     if at < begin or _PER & set(words[max(begin, first - 4) : first] + words[hit.end : hit.end + 1]):
         return ""

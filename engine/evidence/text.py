@@ -178,8 +178,10 @@ def _concluded(match: Match, segment: Segment, status: Status) -> tuple[Status, 
 
 
 def _is_past(match: Match, segment: Segment) -> bool:
-    """ "The loss was fine until step 300" does not say that it is fine."""
-    return segment.has(cues.PAST, *segment.clause(match.start, match.end))
+    """ "The loss was fine until step 300" and "was fine, then it jumped" do not say that it is fine."""
+    return segment.has(cues.PAST, *segment.clause(match.start, match.end)) or segment.has(
+        cues.THEN, match.end, segment.sentence_end
+    )
 
 
 def _told(match: Match, segment: Segment, status: Status, state: bool | None) -> Said:

@@ -85,7 +85,8 @@ def add_derived(
         kind = weakest(item.kind for item in inputs)
         source = Source("derived", derivation.text)
         if fact not in result:
-            result[fact] = Settled(value, kind, (source,))
+            read_from = dict.fromkeys(origin for item in inputs for origin in item.sources[:1])
+            result[fact] = Settled(value, kind, (*read_from, source))
             derived.append(fact)
         elif not agree(result[fact].value, value):
             read = result[fact]

@@ -133,7 +133,7 @@ def test_a_request_under_way_keeps_its_engine(settings: Settings, path: Path) ->
 def test_bad_knowledge_changes_nothing(
     settings: Settings, path: Path, content: str, reason: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    app, _ = make(settings, path, validation_seconds=8.0)
+    app, _ = make(settings, path, validation_seconds=2.0 if content == "hangs" else 60.0)
 
     async def work(client: httpx2.AsyncClient, expert: Expert) -> None:
         path.write_text(content)

@@ -77,7 +77,11 @@ def _stairs(view: View, out: Collector) -> None:
     per_epoch = steps_per_epoch(epoch) if epoch is not None else view.context.intervals.get("epoch")
     if loss is None or per_epoch is None or np.any(loss.values <= 0):
         return
-    side = max(3, int(per_epoch / 4 / (median_interval(loss.steps) or 1.0)))
+    interval = median_interval(loss.steps)
+    if interval is None or per_epoch < 2 * interval or loss.steps[-1] / per_epoch > len(loss):
+        out.skip("stairs at epochs", "fewer than two records of the loss in an epoch")
+        return
+    side = max(3, int(per_epoch / 4 / interval))
     count = int(loss.steps[-1] / per_epoch)
     drops = [_drop(loss, boundary * per_epoch, side) for boundary in range(1, count + 1)]
     inside = [_drop(loss, (middle + 0.5) * per_epoch, side) for middle in range(count)]

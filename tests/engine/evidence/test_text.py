@@ -113,6 +113,8 @@ def test_denied(reader: TextReader, text: str, finding: str) -> None:
         ("loss 会不会 NaN？", "loss.nan", "asked"),
         ("There was no NaN until step 300", "loss.nan", "past"),
         ("The loss was fine until step 300.", "normal.loss", "past"),
+        ("The loss was fine, then it jumped.", "normal.loss", "past"),
+        ("损失正常，后来突然变高", "normal.loss", "past"),
         ("之前没有NaN", "loss.nan", "past"),
         ("Restarting with loss spikes skipped had no effect", "loss.spikes", "asserted"),
         ("Lowering the loss spikes had no effect", "loss.spikes", "tried"),

@@ -98,7 +98,6 @@ def calibration() -> Calibration:
             "priors": {"common": 6, "usual": 3, "uncommon": 1.5, "rare": 0.6},
             "known_share": 0.8,
             "another_fault": 0.1,
-            "another_fault": 0.1,
             "other_paradigm": 0.25,
             "sources": {
                 **sources,

@@ -35,3 +35,9 @@ def test_never_raises_and_is_deterministic(given_series):
     assert repr(found.facts) == repr(again.facts)
     assert all(np.isfinite(fact.value) for fact in found.facts if isinstance(fact.value, float))
     assert len({fact.fact for fact in found.facts}) == len(found.facts)
+
+
+def test_an_absurd_epoch_does_not_hang():
+    steps = np.arange(1.0, 41.0) * 1e4
+    epoch = Series("epoch", steps, np.linspace(0, 1e30, 40))
+    assert detect([Series("loss", steps, np.linspace(3, 2, 40)), epoch]).value("loss.drop_at_epoch") is None
