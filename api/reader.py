@@ -1,4 +1,4 @@
-"""A process that reads large cases, so that the event loop does not have to; it is also where new knowledge is tried out."""
+"""A process that reads large cases, so that the event loop does not have to, and that tries out new knowledge."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 SHUTDOWN_SECONDS = 30
+WORKER_SECONDS = 60  # a worker that does not answer for so long is replaced; on a busy machine starting takes a while
 
 
 def run(
@@ -31,7 +32,7 @@ def run(
     store_url: str | None = None,
     log_level: str | None = None,
 ) -> None:
-    """Serve until SIGTERM or Ctrl-C; requests under way are answered first. ``None`` takes TRAINTRIAGE_* or the default.
+    """Serve until SIGTERM or Ctrl-C; requests under way are answered first. ``None``: TRAINTRIAGE_* or the default.
 
     Raises:
         SettingsError: if a setting cannot be used, or the address is not loopback.
@@ -89,6 +90,7 @@ def _config(settings: Settings) -> Any:
         access_log=False,  # the service logs its requests itself
         log_config=_log_config(settings.log_level),
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_worker_healthcheck=WORKER_SECONDS,
         server_header=False,
         date_header=True,
     )
@@ -144,7 +146,7 @@ def _state_of(app: Any) -> Any:
 
 
 def _run_workers(settings: Settings) -> None:
-    """Several processes on one socket. On SIGHUP each is replaced by a new one, which must be ready before the old goes."""
+    """Several processes on one socket. On SIGHUP each is replaced by a new one that is ready first."""
     from uvicorn.supervisors import Multiprocess
 
     with tempfile.TemporaryDirectory(prefix="traintriage-metrics-") as folder:

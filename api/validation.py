@@ -43,7 +43,7 @@ _LIMITS = {
 
 @dataclass(frozen=True)
 class FieldError:
-    """One thing wrong with a request: ``pointer`` (RFC 6901) leads to it inside ``part`` (body, query, header, path)."""
+    """One thing wrong with a request: ``pointer`` (RFC 6901) leads to it in ``part`` (body, query, header, path)."""
 
     part: str
     pointer: str

@@ -11,9 +11,10 @@ from engine.inference.conclude import conclusions
 from engine.inference.derive import Derivation, parse
 from engine.inference.explain import Explainer, number, source_out
 from engine.inference.plan import plan
-from engine.inference.rank import Known, Network, rank
+from engine.inference.rank import Array, Known, Network, rank
 from engine.inference.resolve import Settled, add_derived, dependence_order, settle_facts, settle_findings
 from engine.inference.rules import AnsweredBy, Decision, EngineStats, RuleBook, RuleEngine
+from engine.inference.similarity import Similarity
 from engine.knowledge.knowledge import Knowledge
 from engine.model.base import Lang
 from engine.model.case import Case
@@ -65,6 +66,8 @@ class Diagnoser:
         self._derivations = derivations(knowledge)
         self._engine = RuleEngine(RuleBook.compile(rules(knowledge)), check)
         self._network = Network.build(list(knowledge.active_causes.values()), knowledge.findings, knowledge.calibration)
+
+        self._similarity = Similarity(self._network.causes, knowledge.findings)
 
     @property
     def stats(self) -> EngineStats:
@@ -144,10 +147,14 @@ class Diagnoser:
         concluded = conclusions(self.knowledge.findings, decisions, facts, reported)
         known = [Known(c.finding, c.present, c.kind) for c in concluded.values()]
         explainer = Explainer(
-            lang, rank(self._network, known, observed.paradigm), concluded, facts,
+            lang, rank(self._network, known, observed.paradigm, self.resemblance(observed)), concluded, facts,
             self.knowledge.facts, self.knowledge.findings, self.knowledge.checks,
         )  # fmt: skip
         return _Worked(observed, facts, derived, decisions, answered_by, explainer)
+
+    def resemblance(self, observed: Observed) -> Array:
+        """For every diagnosed cause in order of id, the bits by which the report's words resemble its description."""
+        return self._similarity.bits(observed.text, self.knowledge.calibration.caps.resemblance_bits)
 
     def _calculation(self, fact: str, worked: _Worked, lang: Lang) -> CalculationOut:
         derivation = self._derivations[fact]

@@ -270,7 +270,11 @@ def _examples(diagnoser: Diagnoser, root: Path | None) -> list[Example]:
             observed = diagnoser.collect(case_from(owned.case.case))
             name = f"{owned.cause_id}::{owned.case.name}"
             family = causes[owned.cause_id].family
-            examples.append(Example(name, family, tuple(diagnoser.known(observed)), observed.paradigm))
+            examples.append(
+                Example(
+                    name, family, tuple(diagnoser.known(observed)), observed.paradigm, diagnoser.resemblance(observed)
+                )
+            )
     return examples
 
 
@@ -278,7 +282,15 @@ def _incident_examples(diagnoser: Diagnoser, folder: Path) -> list[Example]:
     examples = []
     for incident in _incidents(folder):
         observed = diagnoser.collect(incident.case)
-        examples.append(Example(incident.id, incident.family, tuple(diagnoser.known(observed)), observed.paradigm))
+        examples.append(
+            Example(
+                incident.id,
+                incident.family,
+                tuple(diagnoser.known(observed)),
+                observed.paradigm,
+                diagnoser.resemblance(observed),
+            )
+        )
     return examples
 
 

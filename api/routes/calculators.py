@@ -33,7 +33,7 @@ async def calculate_tokens_per_update(
     accept_language: AcceptLanguage = None,
     idempotency_key: IdempotencyKey = None,  # noqa: ARG001 - documented here, used by the route class
 ) -> Response:
-    """Samples and tokens of one update, from the sizes of the run; asks back if "batch size" may mean several things."""
+    """Samples and tokens of one update, from the sizes of the run; asks back if "batch size" is ambiguous."""
     result = tokens_per_update(await read_model(request, TokensRequest))
     return answer_texts(result, query.chosen(accept_language))
 

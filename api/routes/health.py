@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from api.described import problems
-from api.problem import Problem
 from api.exchange import expert_of
+from api.problem import Problem
 from engine.model.base import Frozen
 from engine.model.case import Case, Observation
 

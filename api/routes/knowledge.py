@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from api import language
 from api.described import problems
-from api.problem import Problem
 from api.exchange import VARY, AcceptLanguage, LangParameters, answer_texts, expert_of
+from api.problem import Problem
 from engine import __version__
 from engine.knowledge.knowledge import Family, Knowledge
 from engine.model.base import Frozen, Lang

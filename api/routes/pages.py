@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from api import openapi, pages
-from api.problem import KINDS, Problem
 from api.exchange import expert_of
+from api.problem import KINDS, Problem
 
 router = APIRouter(include_in_schema=False)
 # No script at all, and nothing from anywhere else: a page of this service can neither call out nor be framed.

@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.described import problems
-from api.problem import Problem
 from api.exchange import AcceptLanguage, LangParameters, answer_texts, expert_of
+from api.problem import Problem
 from api.routes.knowledge import ETAG_HEADER, NOT_MODIFIED, IfNoneMatch, cached
 from engine.model.base import Frozen
 from engine.model.kb import Paradigm, Pipeline

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from engine.inference.rules import RuleBook, RuleEngine, reference_holds
-from engine.model.conditions import AllOf, Condition, FactTest, FindingTest
-
 from bench.engine.synthetic import Rule, Value
 from bench.engine.worker import Decide
+from engine.inference.rules import RuleBook, RuleEngine, reference_holds
+from engine.model.conditions import AllOf, Condition, FactTest, FindingTest
 
 
 def unchecked(rules: tuple[Rule, ...]) -> Decide:

@@ -1,7 +1,8 @@
 """A made-up knowledge base and cases, the same for every engine and every run.
 
-240 metrics, 70 % numbers, 20 % truth values and 10 % texts, some far more popular than others (Zipf); half the rules read one
-to three metrics, 30 % one or two findings of the first level and up to two metrics, 20 % findings of the first two.
+240 metrics, 70 % numbers, 20 % truth values and 10 % texts, some far more popular than others (Zipf). Half the rules
+read one to three metrics; 30 % read one or two findings of the first level, 20 % of the first two levels, and up to two
+metrics.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from engine.evaluate.score import expected_calibration_error
-from engine.inference.rank import Known, Network, rank
+from engine.inference.rank import Array, Known, Network, rank
 from engine.knowledge.knowledge import Knowledge
 from engine.model.calibration import Calibration
 from engine.model.kb import Paradigm
@@ -29,7 +29,7 @@ FOLDS = 5
 _FLOOR = 1e-3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Example:
     """The decided findings of a case whose true family is known. Folds are drawn by family: none is in two."""
 
@@ -37,6 +37,7 @@ class Example:
     family: str
     known: tuple[Known, ...]
     paradigm: Paradigm | None
+    resemblance: Array | None = None
 
     @property
     def fold(self) -> int:
@@ -107,7 +108,7 @@ def _outcomes(examples: Sequence[Example], knowledge: Knowledge, setting: Mappin
 
 
 def _outcome(example: Example, network: Network) -> Outcome:
-    ranking = rank(network, example.known, example.paradigm)
+    ranking = rank(network, example.known, example.paradigm, example.resemblance)
     by_family: dict[str, float] = {}
     for row, cause in enumerate(network.causes):
         by_family[cause.family] = by_family.get(cause.family, 0.0) + float(ranking.lead[row])

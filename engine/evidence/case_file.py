@@ -36,6 +36,19 @@ class _Lenient(yaml.CSafeLoader):
     }  # fmt: skip
 
 
+def _mapping(loader: _Lenient, node: yaml.MappingNode) -> dict[Any, Any]:
+    """A mapping whose keys are all there: of two equal ones, one would be lost without a word."""
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            continue
+        if key.value in seen:
+            raise CaseError([(f"line {key.start_mark.line + 1}", f"the key {key.value!r} stands twice")])
+        seen.add(key.value)
+    return dict(loader.construct_mapping(node, deep=True))
+
+
+_Lenient.add_constructor("tag:yaml.org,2002:map", _mapping)
 _Lenient.add_implicit_resolver(
     "tag:yaml.org,2002:int", re.compile(r"^[-+]?(?:0|[1-9][0-9]{0,400})$"), list("-+0123456789")
 )
@@ -64,6 +77,9 @@ def parse_document(text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise CaseError([(f"line {line}", f"not valid YAML or JSON: {error.problem}")]) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise CaseError([(f"line {line}", f"not readable as text: {error.reason}")]) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         if isinstance(error, CaseError):
             raise

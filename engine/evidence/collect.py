@@ -89,7 +89,7 @@ class Collector:
             out.not_judged.append(("trends over time", "no numbers over time were given: add a log or a metrics file"))
         return Observed(
             tuple(out.facts), tuple(out.findings), case.paradigm, digest(case, files), tuple(out.not_understood),
-            tuple(out.read), tuple(out.judged), tuple(out.not_judged),
+            tuple(out.read), tuple(out.judged), tuple(out.not_judged), _words(case),
         )  # fmt: skip
 
     def _records(self, case: Case, files: Sequence[EvidenceFile], out: _Gathered) -> list[RunRecord]:
@@ -183,6 +183,12 @@ class Collector:
             out.not_understood.append(
                 NotUnderstood("contrast", quote, f"unknown dimension; known: {', '.join(k[9:-1] for k in known)}")
             )
+
+
+def _words(case: Case) -> str:
+    """What the reporter wrote, to be compared with the descriptions of the causes."""
+    named = (f"{item.name} {item.value}".replace("_", " ")[:500] for item in case.observations)
+    return "\n".join(filter(None, (case.report, *named)))
 
 
 def _document(data: bytes) -> Any:

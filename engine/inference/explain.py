@@ -84,6 +84,7 @@ class Explainer:
             marginal=round(marginal, 4),
             status=cause.status,
             expected=cause.expected,
+            resembles=round(float(self.ranking.resemblance[row]), 2),
             evidence_for=[item for item in support if item.bits > 0],
             evidence_against=[item for item in support if item.bits < 0],
             not_explained=[

@@ -94,6 +94,7 @@ class Ranking:
     unknown: float
     bits: Array
     excluded: Mapping[int, tuple[str, ...]]
+    resemblance: Array
 
 
 def gather(network: Network, known: Sequence[Known]) -> Evidence:
@@ -147,8 +148,15 @@ def weigh(network: Network, evidence: Evidence, miss: Array) -> Array:
     return np.where(evidence.prose & (bits > 0), bits * factor, bits)
 
 
-def rank(network: Network, known: Sequence[Known], paradigm: Paradigm | None = None) -> Ranking:
-    """The posterior over the causes, given the decided findings and, if known, the paradigm."""
+def rank(
+    network: Network, known: Sequence[Known], paradigm: Paradigm | None = None, resemblance: Array | None = None
+) -> Ranking:
+    """The posterior over the causes, given the decided findings and, if known, the paradigm.
+
+    ``resemblance`` is a likeness in words, in bits for each cause: it shifts the prior and is no evidence.
+    """
+    if resemblance is None:
+        resemblance = np.zeros(len(network.causes))
     evidence = gather(network, known)
     miss = 1.0 - network.links[:, evidence.columns]
     bits = weigh(network, evidence, miss)
@@ -156,10 +164,10 @@ def rank(network: Network, known: Sequence[Known], paradigm: Paradigm | None = N
     penalty = np.array([
         len(excluded.get(row, ())) * network.calibration.caps.rules_out_bits for row in range(len(network.causes))
     ])  # fmt: skip
-    prior = _prior_bits(network, paradigm) - penalty
+    prior = _prior_bits(network, paradigm) - penalty + resemblance
     single = prior + bits.sum(axis=1)
     grounds = np.where(~evidence.context & (bits > 0), bits, 0.0).sum(axis=1)
-    # Only context in favour: such a cause may be listed, but never above unknown.
+    # Only context or a likeness in favour: such a cause may be listed, but never above unknown.
     single = np.where(grounds > 0, single, np.minimum(single, -1.0))
     hypotheses: list[tuple[int, ...]] = [(), *((row,) for row in range(len(network.causes)))]
     scores = [0.0, *single.tolist()]
@@ -167,7 +175,8 @@ def rank(network: Network, known: Sequence[Known], paradigm: Paradigm | None = N
         hypotheses.append(members)
         scores.append(score)
     weights = _normalised(np.array(scores), network.calibration.temperature)
-    share = _shares(hypotheses, bits, grounds, len(network.causes))
+    listed = (grounds > 0) | (resemblance > network.calibration.caps.resemblance_bits / 2)
+    share = _shares(hypotheses, bits, listed)
     lead = weights @ share
     marginal = np.zeros(len(network.causes))
     for weight, members in zip(weights, hypotheses, strict=True):
@@ -175,8 +184,8 @@ def rank(network: Network, known: Sequence[Known], paradigm: Paradigm | None = N
             marginal[row] += weight
     unknown = max(0.0, 1.0 - float(lead.sum()))
     return Ranking(
-        network, evidence, tuple(hypotheses), weights, share, lead, marginal, unknown, bits, excluded
-    )  # fmt: skip
+        network, evidence, tuple(hypotheses), weights, share, lead, marginal, unknown, bits, excluded, resemblance
+    )
 
 
 def _prior_bits(network: Network, paradigm: Paradigm | None) -> Array:
@@ -259,13 +268,13 @@ def _normalised(scores: Array, temperature: float) -> Array:
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
-def _shares(hypotheses: Sequence[tuple[int, ...]], bits: Array, grounds: Array, causes: int) -> Array:
-    """How a hypothesis' mass is split among its causes: by the bits each explains. Causes without grounds get none."""
-    share = np.zeros((len(hypotheses), causes))
+def _shares(hypotheses: Sequence[tuple[int, ...]], bits: Array, listed: NDArray[np.bool_]) -> Array:
+    """How a hypothesis' mass is split among its causes: by the bits each explains. Unlisted causes get none."""
+    share = np.zeros((len(hypotheses), len(listed)))
     own = bits.sum(axis=1)
     for index, members in enumerate(hypotheses):
         if len(members) == 1:
-            share[index, members[0]] = 1.0 if grounds[members[0]] > 0 else 0.0
+            share[index, members[0]] = float(listed[members[0]])
         elif members:
             parts = np.maximum(own[list(members)], 0.1)
             share[index, list(members)] = parts / parts.sum()

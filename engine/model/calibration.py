@@ -21,11 +21,12 @@ class Reliability(Frozen):
 
 
 class Caps(Frozen):
-    """Limits in bits: of one context finding in favour, and of all prose together for one cause."""
+    """Limits in bits: of a context finding in favour, of all prose together for a cause, of a likeness in words."""
 
     context_bits: Annotated[float, Field(gt=0)]
     prose_bits: Annotated[float, Field(gt=0)]
     rules_out_bits: Annotated[float, Field(gt=0)]
+    resemblance_bits: Annotated[float, Field(ge=0)]
 
 
 class Search(Frozen):

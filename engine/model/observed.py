@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from engine.model.evidence import FactReading, FindingReading, NotUnderstood
@@ -21,4 +21,4 @@ class Observed:
     read: tuple[dict[str, Any], ...] = ()
     judged: tuple[str, ...] = ()
     not_judged: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    text: str = ""

@@ -49,9 +49,7 @@ def make_knowledge(digest: str = "digest-1", version: str = "1.0.0") -> Knowledg
             make_cause("planned", "other", "draft"),
         )
     }
-    findings = {
-        key: Finding(id=key, title=text(f"Finding {key}", f"发现 {key}")) for key in ("loss.nan", "grad.nan")
-    }
+    findings = {key: Finding(id=key, title=text(f"Finding {key}", f"发现 {key}")) for key in ("loss.nan", "grad.nan")}
     facts = {
         f"loss.value{n:03d}": Fact(id=f"loss.value{n:03d}", type="number", title=text(f"Loss {n}", f"损失 {n}"))
         for n in range(120)
@@ -108,11 +106,19 @@ class FakeDiagnoser:
             self.stats.rebuilds += 1
         causes = [
             CauseOut(
-                id=cause.id, family=cause.family, title=cause.title.get(lang), meaning=cause.meaning.get(lang),
-                station=cause.station, probability=0.4, marginal=0.4, status=cause.status,
-            )  # fmt: skip
+                id=cause.id,
+                family=cause.family,
+                title=cause.title.get(lang),
+                meaning=cause.meaning.get(lang),
+                station=cause.station,
+                probability=0.4,
+                marginal=0.4,
+                status=cause.status,
+            )
             for cause in self.knowledge.active_causes.values()
         ]
+        read = [{"name": name, "bytes": len(data)} for name, data in observed.files]
+        read.append({"process": observed.process})
         return Diagnosis(
             kb_version=self.knowledge.version,
             kb_digest=self.knowledge.digest,
@@ -123,7 +129,7 @@ class FakeDiagnoser:
             causes=causes[:limit],
             unknown=UnknownOut(probability=0.2, why="why"),
             facts=[FactOut(id=o.name, title=o.name, value=o.value) for o in observed.case.observations],
-            coverage={"read": [{"name": name, "bytes": len(data)} for name, data in observed.files] + [{"process": observed.process}]},
+            coverage={"read": read},
         )
 
     def diagnose(self, case: Case, files: Sequence[Any] = (), *, lang: str = "en", limit: int = 10) -> Diagnosis:
