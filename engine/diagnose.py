@@ -18,7 +18,7 @@ from engine.inference.similarity import Similarity
 from engine.knowledge.knowledge import Knowledge
 from engine.model.base import Lang
 from engine.model.case import Case
-from engine.model.conditions import Condition
+from engine.model.conditions import Condition, NotOf
 from engine.model.diagnosis import (
     AdviceOut,
     CalculationOut,
@@ -36,7 +36,7 @@ from engine.model.observed import Observed
 
 __all__ = ["Diagnoser", "EvidenceFile"]
 
-_GATE, _ADVICE, _AGAINST = "gate:", "advice:", "against:"
+_PASSES, _FAILS, _ADVICE, _AGAINST = "passes:", "fails:", "advice:", "against:"
 _TIMELINE_LIMIT = 30
 
 
@@ -191,8 +191,12 @@ class Diagnoser:
         gates = sorted(self.knowledge.gates.values(), key=lambda gate: (gate.stage, gate.id))
         result = []
         for gate in gates:
-            decision = worked.decisions.get(_GATE + gate.id)
-            status = "not_enough_evidence" if decision is None else ("pass" if decision.holds else "fail")
+            held = [
+                status
+                for prefix, status in ((_PASSES, "pass"), (_FAILS, "fail"))
+                if (decision := worked.decisions.get(prefix + gate.id)) is not None and decision.holds
+            ]
+            status = held[0] if held else "not_enough_evidence"
             result.append(
                 GateOut(
                     id=gate.id,
@@ -212,7 +216,9 @@ class Diagnoser:
 def rules(knowledge: Knowledge) -> dict[str, Condition]:
     """Every rule of the knowledge base by id: findings by their own, gates and advice with a prefix."""
     conditions: dict[str, Condition] = {f.id: f.when for f in knowledge.findings.values() if f.when is not None}
-    conditions |= {_GATE + gate.id: gate.passes for gate in knowledge.gates.values()}
+    # A gate fails by a rule that fires, like it passes: never because nothing was heard of it.
+    conditions |= {_PASSES + gate.id: gate.passes for gate in knowledge.gates.values()}
+    conditions |= {_FAILS + gate.id: NotOf.model_validate({"not": gate.passes}) for gate in knowledge.gates.values()}
     conditions |= {_ADVICE + advice.id: advice.when for advice in knowledge.advice.values()}
     conditions |= {_AGAINST + a.id: a.against for a in knowledge.advice.values() if a.against is not None}
     return conditions

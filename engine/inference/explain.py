@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.inference.conclude import Conclusion
 from engine.inference.plan import Planned, remedies
-from engine.inference.rank import Ranking
+from engine.inference.rank import Ranking, descending
 from engine.inference.resolve import Settled
 from engine.inference.wording import percent, say
 from engine.model.base import Lang
@@ -65,7 +65,7 @@ class Explainer:
         """The causes above the shown-from probability, best first; ties by id."""
         lead = self.ranking.lead
         shown_from = self.ranking.network.calibration.shown_from
-        order = sorted(range(len(lead)), key=lambda row: (-round(float(lead[row]), 9), row))
+        order = descending(lead)
         return [self._cause(row) for row in order[:limit] if lead[row] >= shown_from]
 
     def _cause(self, row: int) -> CauseOut:
@@ -276,7 +276,7 @@ class Explainer:
         row = self.ranking.network.row[cause_id]
         cause = self.ranking.network.causes[row]
         lead = self.ranking.lead
-        order = sorted(range(len(lead)), key=lambda r: (-round(float(lead[r]), 9), r))
+        order = descending(lead)
         evidence = self._evidence(row)
         return WhyNotOut(
             cause=cause_id,

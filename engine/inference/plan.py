@@ -9,14 +9,14 @@ from typing import Literal
 
 import numpy as np
 
-from engine.inference.rank import Array, Ranking
+from engine.inference.rank import Array, Ranking, descending
 from engine.model.calibration import Costs
 from engine.model.kb import Cause, Check, Finding, Remedy
 
 MAX_JOINT = 3
 MIN_GAIN_BITS = 0.01
 SHOWN_AFTER = 3
-NEGLIGIBLE = 1e-6
+NEGLIGIBLE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def plan(
     ]
     # The gain of several findings together is at most the sum of their own: only the promising are worked out.
     proposals.sort(key=lambda p: (-sum(view.gains[f] for f in p[2]) / p[3], p[0]))
-    planned = [_planned(view, *proposal) for proposal in proposals[: 4 * limit]]
+    planned = [_planned(view, *proposal) for proposal in proposals[: 3 * limit]]
     planned.sort(key=lambda p: (-p.gain / p.cost, p.id))
     return _without_repeats([p for p in planned if p.gain >= MIN_GAIN_BITS])[:limit]
 
@@ -155,7 +155,7 @@ def _outcome(view: _View, finding: str, present: bool) -> Outcome:
     joint = view.weights * view.chance(finding, present)
     total = float(joint.sum())
     lead = (joint / max(total, 1e-300)) @ view.share
-    order = sorted(range(len(view.causes)), key=lambda row: (-round(float(lead[row]), 9), row))[:SHOWN_AFTER]
+    order = descending(lead[:-1])[:SHOWN_AFTER]  # the last is unknown
     return Outcome(finding, present, total, tuple((view.causes[row], float(lead[row])) for row in order))
 
 

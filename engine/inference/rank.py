@@ -97,6 +97,11 @@ class Ranking:
     resemblance: Array
 
 
+def descending(values: Array) -> list[int]:
+    """Positions by falling value; values that differ only by rounding keep their order, so that ties go by id."""
+    return [int(position) for position in np.argsort(-np.round(values, 9), kind="stable")]
+
+
 def gather(network: Network, known: Sequence[Known]) -> Evidence:
     """Keep the findings that the network speaks about, in a total order, with their sources' reliability."""
     kept = tuple(sorted((k for k in known if k.finding in network.column), key=lambda k: k.finding))

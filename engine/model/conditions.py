@@ -27,8 +27,8 @@ class FactOperand(Frozen):
     """Another fact as the right-hand side: ``value(fact) * times + plus``."""
 
     fact: str
-    times: float = 1.0
-    plus: float = 0.0
+    times: Annotated[float, Field(allow_inf_nan=False)] = 1.0
+    plus: Annotated[float, Field(allow_inf_nan=False)] = 0.0
 
 
 Operand = float | FactOperand
