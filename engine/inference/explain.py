@@ -115,8 +115,7 @@ class Explainer:
             for k in np.argsort(-np.abs(weights), kind="stable")
             if abs(weights[k]) >= 0.05
         ]
-        cap = self.ranking.network.calibration.caps.rules_out_bits
-        items += [self._evidence_item(name, -cap) for name in self.ranking.excluded.get(row, ())]
+        items += [self._evidence_item(name, -bits) for name, bits in self.ranking.excluded.get(row, {}).items()]
         return items
 
     def _evidence_item(self, name: str, bits: float) -> EvidenceOut:

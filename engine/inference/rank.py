@@ -93,7 +93,7 @@ class Ranking:
     marginal: Array
     unknown: float
     bits: Array
-    excluded: Mapping[int, tuple[str, ...]]
+    excluded: Mapping[int, Mapping[str, float]]
     resemblance: Array
 
 
@@ -166,9 +166,7 @@ def rank(
     miss = 1.0 - network.links[:, evidence.columns]
     bits = weigh(network, evidence, miss)
     excluded = _excluded(network, evidence)
-    penalty = np.array([
-        len(excluded.get(row, ())) * network.calibration.caps.rules_out_bits for row in range(len(network.causes))
-    ])  # fmt: skip
+    penalty = np.array([sum(excluded.get(row, {}).values()) for row in range(len(network.causes))])
     prior = _prior_bits(network, paradigm) - penalty + resemblance
     single = prior + bits.sum(axis=1)
     grounds = np.where(~evidence.context & (bits > 0), bits, 0.0).sum(axis=1)
@@ -204,13 +202,19 @@ def _prior_bits(network: Network, paradigm: Paradigm | None) -> Array:
     return np.asarray(np.log2(odds * weight / max(float(weight.sum()), 1e-9)), dtype=np.float64)
 
 
-def _excluded(network: Network, evidence: Evidence) -> dict[int, tuple[str, ...]]:
-    states = {k.finding: k.present for k in evidence.known}
-    result: dict[int, tuple[str, ...]] = {}
+def _excluded(network: Network, evidence: Evidence) -> dict[int, dict[str, float]]:
+    """By cause, the exclusions that hold and their bits against it: less where the source may be mistaken."""
+    cap = network.calibration.caps.rules_out_bits
+    known = {
+        k.finding: (k.present, -float(np.log2((false + (hit - false) * 2.0**-cap) / hit)))
+        for k, hit, false in zip(evidence.known, evidence.hit, evidence.false, strict=True)
+    }
+    result: dict[int, dict[str, float]] = {}
     for row, cause in enumerate(network.causes):
-        hits = tuple(e.finding for e in cause.rules_out if states.get(e.finding) is (e.is_ == "present"))
-        if hits:
-            result[row] = hits
+        for exclusion in cause.rules_out:
+            present, bits = known.get(exclusion.finding, (None, 0.0))
+            if present is (exclusion.is_ == "present"):
+                result.setdefault(row, {})[exclusion.finding] = bits
     return result
 
 

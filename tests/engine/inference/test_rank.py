@@ -133,6 +133,12 @@ class TestRules:
             assert lead(result)["x/a"] == pytest.approx(left / (1 + left), abs=1e-9)
             assert len(result.excluded.get(0, ())) == times
 
+    def test_prose_rules_out_less_than_a_measurement(self, ranked) -> None:
+        causes = {"x/a": {"shows": {"f.a": "usually"}, "rules_out": [{"finding": "f.b", "is": "present"}]}}
+        result = ranked(causes, [present("f.a"), present("f.b", "prose")])
+        weight = ODDS * USUALLY / 0.02 * (0.03 + 0.82 / 32) / 0.85
+        assert lead(result)["x/a"] == pytest.approx(weight / (1 + weight), abs=1e-9)
+
     def test_of_a_group_only_the_strongest_counts(self, ranked) -> None:
         causes = {"x/a": {"shows": {"f.a": "usually", "f.b": "often", "f.c": "sometimes"}}}
         grouped = {name: {"group": "same"} for name in ("f.a", "f.b", "f.c")}
