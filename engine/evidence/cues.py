@@ -49,7 +49,7 @@ _WORDS: dict[str, str] = {
     WITHOUT: """without, without any, 不带, 不用""",
     INSTEAD: """instead of, rather than, 而不是, 而非""",
     NOT_NEXT: """zero, 0, 不, 没, 未, 无, 非, 零, 0 个, 0 次""",
-    NEUTRAL: """than without, not only, not just, not merely, no doubt, no matter, not to mention, no wonder,
+    NEUTRAL: """要么, 那么, 这么, 多么, than without, not only, not just, not merely, no doubt, no matter, not to mention, no wonder,
         nothing but, whether or not, for a while, after a while, in no time, no later than, not until, not least,
         none the less,
         no idea, not sure, not clear, not know, don't know, do not know, don't understand, do not understand,

@@ -128,7 +128,7 @@ def weigh(network: Network, evidence: Evidence, miss: Array) -> Array:
     """Bits of every known finding for every hypothesis, after groups and caps; ``miss[h, k]`` = prod(1 - q).
 
     Of a group only the strongest finding for, and the strongest against, counts. Context supports by at most its cap.
-    Prose together is scaled down to its cap.
+    Prose together counts in full up to its cap, and by a small share beyond, which decides between equals.
     """
     caps = network.calibration.caps
     leak = network.leaks[evidence.columns]
@@ -149,7 +149,8 @@ def weigh(network: Network, evidence: Evidence, miss: Array) -> Array:
         bits[:, group] = strongest
     prose = np.where(evidence.prose & (bits > 0), bits, 0.0)
     total = prose.sum(axis=1, keepdims=True)
-    factor = np.where(total > caps.prose_bits, caps.prose_bits / np.maximum(total, 1e-9), 1.0)
+    allowed = caps.prose_bits + caps.prose_beyond * (total - caps.prose_bits)
+    factor = np.where(total > caps.prose_bits, allowed / np.maximum(total, 1e-9), 1.0)
     return np.where(evidence.prose & (bits > 0), bits * factor, bits)
 
 

@@ -25,6 +25,7 @@ class Caps(Frozen):
 
     context_bits: Annotated[float, Field(gt=0)]
     prose_bits: Annotated[float, Field(gt=0)]
+    prose_beyond: Annotated[float, Field(ge=0, lt=1)]
     rules_out_bits: Annotated[float, Field(gt=0)]
     resemblance_bits: Annotated[float, Field(ge=0)]
 

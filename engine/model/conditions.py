@@ -101,14 +101,20 @@ class FindingTest(Frozen):
 
 
 class AllOf(Frozen):
+    """True if all parts are, false if one is false."""
+
     all: Annotated[tuple[Condition, ...], Field(min_length=1, max_length=12)]
 
 
 class AnyOf(Frozen):
+    """True if one part is, false if all are false."""
+
     any: Annotated[tuple[Condition, ...], Field(min_length=1, max_length=12)]
 
 
 class NotOf(Frozen):
+    """The part turned round; unknown stays unknown."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     not_: Condition = Field(alias="not")

@@ -44,6 +44,8 @@ class RemedyOut(Frozen):
 
 
 class ReferenceOut(Frozen):
+    """A public document behind the cause."""
+
     title: str
     url: str | None = None
 
@@ -83,6 +85,8 @@ class UnknownOut(Frozen):
 
 
 class RankedCause(Frozen):
+    """A cause by id, with a probability whose meaning the field around it says."""
+
     cause: str
     probability: Probability
 
@@ -116,6 +120,8 @@ class NextCheckOut(Frozen):
 
 
 class FamilyOut(Frozen):
+    """A family of causes, with the sum of their probabilities."""
+
     family: str
     probability: Probability
 
@@ -133,6 +139,8 @@ class FindingOut(Frozen):
 
 
 class FactOut(Frozen):
+    """A known fact: the most trusted reading, and those that say otherwise."""
+
     id: str
     title: str
     value: Any
@@ -142,6 +150,8 @@ class FactOut(Frozen):
 
 
 class NotJudgedOut(Frozen):
+    """Something that could not be judged, and what would make it so."""
+
     what: str
     why: str
 
@@ -155,6 +165,8 @@ class CoverageOut(Frozen):
 
 
 class NotUnderstoodOut(Frozen):
+    """Input that was kept but not used."""
+
     where: str
     text: str
     why: str
@@ -196,6 +208,8 @@ class GateOut(Frozen):
 
 
 class TimelineOut(Frozen):
+    """Something that began to be so at a step."""
+
     step: int
     what: str
     source: SourceOut

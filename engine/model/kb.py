@@ -102,6 +102,8 @@ class Parameter(Frozen):
 
 
 class ParameterValue(Frozen):
+    """One value: its words in the texts, and how people say it."""
+
     title: Text
     phrases: Phrases = Phrases()
     denied_by: Phrases = Phrases()
@@ -264,7 +266,7 @@ class Pipeline(Frozen):
 
 
 class CaseExpectation(Frozen):
-    """What a knowledge case must give. ``rank`` is of the cause the file belongs to; ``present``/``absent`` are findings."""
+    """What a case must give; ``rank`` is of the cause the file belongs to, ``present`` and ``absent`` are findings."""
 
     rank: Annotated[int, Field(ge=1, le=10)] | None = None
     not_first: bool = False

@@ -36,7 +36,8 @@ def test_bundled_incident_is_fp16_overflow(diagnoser: Diagnoser) -> None:
     diagnosis = diagnoser.diagnose(*demo())
     assert diagnosis.answered_by == "durable-rules"
     assert diagnosis.causes[0].family == "fp16_range"
-    assert any(source.where.startswith("train.log:") for item in diagnosis.causes[0].evidence_for for source in item.sources)
+    sources = [source.where for item in diagnosis.causes[0].evidence_for for source in item.sources]
+    assert any(where.startswith("train.log:") for where in sources)
     assert diagnosis.next_checks
     assert diagnosis.timeline[0].step <= diagnosis.timeline[-1].step
 
@@ -137,7 +138,8 @@ def test_why_not_names_what_is_missing_and_who_outweighs(diagnoser: Diagnoser) -
     case, files = demo()
     last = diagnoser.diagnose(case, files, limit=50).causes[-1].id
     answer = diagnoser.why_not(case, last, files)
-    assert answer.rank and answer.rank > 1
+    assert answer.rank is not None
+    assert answer.rank > 1
     assert answer.outweighed_by[0].probability > answer.probability
     assert answer.missing or answer.opposing
     with pytest.raises(KeyError):

@@ -44,7 +44,7 @@ def test_groups_are_scored_apart() -> None:
 @pytest.mark.parametrize("text", ["case: {report: x}", "truth: 3\ncase: {report: x}", "- 1"])
 def test_an_incident_without_truth_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "bad.yaml").write_text(text)
-    with pytest.raises(CaseError, match="bad.yaml"):
+    with pytest.raises(CaseError, match=r"bad\.yaml"):
         load_incidents(tmp_path)
 
 
@@ -57,7 +57,7 @@ def test_summary_by_hand() -> None:
 
 def test_fit_needs_enough_and_keeps_families_in_one_fold() -> None:
     knowledge = load_knowledge()
-    with pytest.raises(ValueError, match="at least 20"):
+    with pytest.raises(ValueError, match=r"at least 20"):
         fit([], knowledge)
     families = sorted({cause.family for cause in knowledge.active_causes.values()})[:24]
     examples = [Example(family, family, (Known("loss.nan", True, "measured"),), None) for family in families]

@@ -48,7 +48,7 @@ def test_what_is_a_case() -> None:
 
 
 def test_a_wrong_key_is_named_with_the_known_ones() -> None:
-    with pytest.raises(CaseError, match="/reprot: unknown key; known keys: .*report"):
+    with pytest.raises(CaseError, match=r"/reprot: unknown key; known keys: .*report"):
         case_from({"reprot": "x"})
 
 

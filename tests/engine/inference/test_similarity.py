@@ -36,9 +36,7 @@ def test_strange_text_resembles_nothing() -> None:
 
 def test_likeness_alone_never_passes_unknown() -> None:
     knowledge = load_knowledge()
-    network = Network.build(
-        list(knowledge.active_causes.values()), knowledge.findings, knowledge.calibration
-    )
+    network = Network.build(list(knowledge.active_causes.values()), knowledge.findings, knowledge.calibration)
     likeness = np.zeros(len(network.causes))
     likeness[3] = 3.0
     ranking = rank(network, [], None, likeness)
