@@ -22,11 +22,12 @@ B = 0.75
 MAX_TEXT = 20_000
 _WORDS = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]+")
 _ENDINGS = ("ings", "ing", "edly", "ed", "es", "s", "ly")
-_COMMON = frozenset(
-    """the a an and or of to in on at is are was were be been it its this that these those with for from by as not no but
-    we i you they he she our my their same when then than so if after before only all any each one two does do did has
-    have had can could will would should may might must there here what which who how why very more most less""".split()
-)
+_COMMON_WORDS = """
+a an and or of to in on at is are was were be been it its this that these those with for from by as not no but
+we i you they he she our my their same when then than so if after before only all any each one two does do did
+has have had the can could will would should may might must there here what which who how why very more most less
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
 
 
 def terms(text: str) -> list[str]:

@@ -18,7 +18,7 @@ MAX_FILES = 200
 
 
 class Observation(Frozen):
-    """Anything known, under any name. ``value`` may be a number, a bool, a text or a list; NaN and infinity are accepted."""
+    """Anything known, under any name. The value is a number, a bool, a text or a list; NaN and infinity are fine."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=300)]
     value: Any = Field(None, description="Number, boolean, text, or list of these. NaN and Infinity are understood.")
