@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo test lint types contracts lock clean
+.PHONY: help setup dev demo test lint types contracts bench lock clean
 
 help: ## these targets
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -25,6 +25,11 @@ types: dev ## mypy, strict
 
 contracts: dev ## who may import whom
 	.venv/bin/lint-imports --no-cache
+
+bench: dev ## rules against CLIPS, experta and plain Python, in one run
+	@test -x bench/.venv/bin/python || .venv/bin/python -m venv bench/.venv
+	@bench/.venv/bin/pip install --quiet --no-deps --require-hashes -r bench/requirements.lock
+	.venv/bin/python -m bench.engine
 
 lock: dev ## resolve pyproject.toml anew into both lock files
 	.venv/bin/uv pip compile $(LOCK) --upgrade --group build -o requirements.lock
