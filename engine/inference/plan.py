@@ -14,7 +14,7 @@ from engine.model.calibration import Costs
 from engine.model.kb import Cause, Check, Finding, Remedy
 
 MAX_JOINT = 3
-MIN_GAIN_BITS = 0.01
+MIN_GAIN_BITS = 0.02
 SHOWN_AFTER = 3
 NEGLIGIBLE = 1e-4
 
