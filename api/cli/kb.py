@@ -15,7 +15,7 @@ from rich.table import Table
 from api.cli import FOUND, NOTHING_TO_DO, Problem
 from api.render import console
 from engine.diagnose import Diagnoser
-from engine.evaluate.cases import run_cases
+from engine.evaluate.cases import name_of, run_cases, with_drafts
 from engine.evaluate.fit import Example, FitResult
 from engine.evaluate.score import Figures, Graded, Incident, by, figures, grade_all, load_incidents
 from engine.evidence.case_file import CaseError
@@ -69,9 +69,9 @@ def lint_command(root: Path | None, as_json: bool, errors_only: bool) -> int:
 @click.option("--verbose", "-v", is_flag=True, help="Also print what each failing example made of it.")
 def test_command(root: Path | None, as_json: bool, only: str, verbose: bool) -> int:
     """Run the examples beside the causes and the healthy runs. Exits with 1 if one comes out differently."""
-    diagnoser = Diagnoser(_knowledge(root))
+    diagnoser = Diagnoser(with_drafts(_knowledge(root)))
     try:
-        results = [r for r in run_cases(diagnoser, load_cases(root)) if only in r.name]
+        results = list(run_cases(diagnoser, (owned for owned in load_cases(root) if only in name_of(owned))))
     except KbError as error:
         raise Problem("the examples do not load", str(error), FOUND) from None
     finally:
@@ -324,7 +324,7 @@ def diff_command(revision: str, root: Path | None, as_json: bool) -> None:
         document = {
             "impact": report.impact,
             "changes": [asdict(change) for change in report.changes],
-            "moves": [{"case": _case_name(m.case), "before": m.before, "after": m.after} for m in report.moves],
+            "moves": [{"case": name_of(m.case), "before": m.before, "after": m.after} for m in report.moves],
             "problems": [asdict(problem) for problem in report.problems],
         }
         click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
@@ -333,13 +333,9 @@ def diff_command(revision: str, root: Path | None, as_json: bool) -> None:
     for change in report.changes:
         click.echo(f"{change.impact:6} {change}")
     for move in report.moves:
-        click.echo(f"moves: {_case_name(move.case)}: rank {move.before or 'none'} -> {move.after or 'none'}")
+        click.echo(f"moves: {name_of(move.case)}: rank {move.before or 'none'} -> {move.after or 'none'}")
     for problem in report.problems:
         click.echo(f"not read: {problem}")
-
-
-def _case_name(owned: OwnedCase) -> str:
-    return f"{owned.cause_id or 'healthy'}::{owned.case.name}"
 
 
 def _rank(rankers: dict[Path, Diagnoser], root: Path, owned: OwnedCase) -> int | None:

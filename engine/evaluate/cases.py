@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from engine.diagnose import Diagnoser
 from engine.evidence.case_file import CaseError, case_from
+from engine.knowledge.knowledge import Knowledge
 from engine.knowledge.load import OwnedCase
 from engine.model.diagnosis import Diagnosis
 from engine.model.kb import CaseExpectation
@@ -22,7 +23,21 @@ class CaseResult:
 
     @property
     def name(self) -> str:
-        return f"{self.owned.cause_id or 'healthy'}::{self.owned.case.name}"
+        return name_of(self.owned)
+
+
+def name_of(owned: OwnedCase) -> str:
+    """What an example is called: its cause, and its own name."""
+    return f"{owned.cause_id or 'healthy'}::{owned.case.name}"
+
+
+def with_drafts(knowledge: Knowledge) -> Knowledge:
+    """The knowledge with its drafts on trial, so that an author sees where a new cause ranks before others do."""
+    causes = {
+        id_: cause.model_copy(update={"status": "trial"}) if cause.status == "draft" else cause
+        for id_, cause in knowledge.causes.items()
+    }
+    return knowledge.model_copy(update={"causes": causes})
 
 
 def run_cases(diagnoser: Diagnoser, cases: Iterable[OwnedCase]) -> Iterator[CaseResult]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -92,7 +93,7 @@ def test_truth_beside_a_case_is_not_read(capsys: pytest.CaptureFixture[str], tmp
 
 def test_standard_input_and_text(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     class Stdin:
-        buffer = (DEMO / "train.log").open("rb")
+        buffer = io.BytesIO((DEMO / "train.log").read_bytes())
 
     monkeypatch.setattr(sys, "stdin", Stdin)
     code, document = run_json(capsys, "diagnose", "-", "-f", "run.precision=fp16")
