@@ -92,6 +92,10 @@ class Lexicon:
         if words and (layer, name) not in node.names:
             node.names += ((layer, name),)
 
+    def has(self, layer: Layer, name: str) -> bool:
+        """Whether ``name`` was added under itself."""
+        return (layer, name, name) in self._added
+
     def find(self, words: list[str]) -> list[Hit]:
         """Every occurrence that no longer one hides, by position, the longer first."""
         hits: list[Hit] = []

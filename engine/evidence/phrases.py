@@ -165,7 +165,10 @@ def parts_of(phrase: str, concepts: dict[str, Concept], lexicon: Lexicon) -> tup
         if bare in _SAYS_NOTHING:
             continue
         name = f"'{literal}'" if literal else bare.lower()
-        for form in [literal] if literal else inflections(name):
-            lexicon.add(Layer.LITERAL if literal else Layer.WORD, name, form)
+        if literal:
+            lexicon.add(Layer.LITERAL, name, literal)
+        elif not lexicon.has(Layer.WORD, name):
+            for form in inflections(name):
+                lexicon.add(Layer.WORD, name, form)
         names.append(name)
     return tuple(dict.fromkeys(names))
