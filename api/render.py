@@ -24,6 +24,10 @@ _WORDS: dict[str, tuple[str, str]] = {
     "if": ("if", "若"),
     "minutes": ("min", "分钟"),
     "risk": ("risk", "风险"),
+    "none": ("none", "无"),
+    "low": ("low", "低"),
+    "medium": ("medium", "中"),
+    "high": ("high", "高"),
     "also": ("A second fault is likely as well", "很可能还有第二个问题"),
     "unexplained": ("Not explained by it", "它未能解释"),
     "not_judged": ("Not judged", "未判断"),
@@ -43,6 +47,7 @@ _WORDS: dict[str, tuple[str, str]] = {
 }
 _SHOWN_CAUSES = 5
 _SHOWN_PROOFS = 2
+_SHOWN_CHECKS = 3
 
 
 class _Words:
@@ -67,15 +72,15 @@ def render_diagnosis(diagnosis: Diagnosis, lang: Lang, verbose: bool = False, ou
     if diagnosis.causes:
         out.print()
         out.print(_ranking(diagnosis, words))
+        titles = _titles(diagnosis)
         for cause in diagnosis.causes[:_SHOWN_PROOFS]:
-            out.print(_proof(cause, words))
-    if diagnosis.also_likely:
-        _list(out, words["also"], [f"{item.cause} ({item.probability:.0%})" for item in diagnosis.also_likely])
-    if diagnosis.next_checks:
-        out.print(_next_checks(diagnosis.next_checks, words))
+            out.print(_proof(cause, words, titles))
+        also = [f"{titles[item.cause]} ({percent(item.probability)})" for item in diagnosis.also_likely]
+        _list(out, words["also"], also)
+        if diagnosis.next_checks:
+            out.print(_next_checks(diagnosis.next_checks[:_SHOWN_CHECKS], words, titles))
     if diagnosis.causes:
         out.print(_remedies(diagnosis.causes[0], words))
-    _list(out, words["advice"], [f"{item.title}: {item.why}" for item in diagnosis.advice])
     _list(
         out,
         words["checklist"],
@@ -97,6 +102,12 @@ def render_diagnosis(diagnosis: Diagnosis, lang: Lang, verbose: bool = False, ou
     )
 
 
+def _titles(diagnosis: Diagnosis) -> dict[str, str]:
+    """The titles of all findings and causes in the answer, by id."""
+    titles = {finding.id: finding.title for finding in (*diagnosis.findings, *diagnosis.context)}
+    return titles | {cause.id: cause.title for cause in diagnosis.causes}
+
+
 def _value(value: object, unit: str | None) -> str:
     return f"{value} {unit}" if unit else f"{value}"
 
@@ -113,12 +124,17 @@ def _ranking(diagnosis: Diagnosis, words: _Words) -> Table:
     return table
 
 
-def _proof(cause: CauseOut, words: _Words) -> Padding:
+def _proof(cause: CauseOut, words: _Words, titles: dict[str, str]) -> Padding:
     parts: list[Styled] = [Styled(f"\n{cause.title}", style="bold"), Styled(cause.meaning)]
     parts += [_evidence_line("+", item) for item in cause.evidence_for[:6]]
     parts += [_evidence_line("−", item) for item in cause.evidence_against[:4]]
     if cause.not_explained:
-        parts.append(Styled(f"  {words['unexplained']}: {', '.join(cause.not_explained[:6])}", style="dim"))
+        parts.append(
+            Styled(
+                f"  {words['unexplained']}: {'; '.join(titles[finding] for finding in cause.not_explained[:6])}",
+                style="dim",
+            )
+        )
     return Padding(Group(*parts), (0, 0, 0, 0))
 
 
@@ -131,19 +147,21 @@ def _evidence_line(sign: str, item: EvidenceOut) -> Styled:
     return line
 
 
-def _next_checks(checks: list[NextCheckOut], words: _Words) -> Group:
+def _next_checks(checks: list[NextCheckOut], words: _Words, titles: dict[str, str]) -> Group:
     parts: list[Styled] = [Styled(f"\n{words['next']}", style="bold")]
     for number, check in enumerate(checks, start=1):
         cost = f"{check.minutes:g} {words['minutes']}"
         if check.risk != "none":
-            cost += f", {words['risk']} {check.risk}"
+            cost += f", {words['risk']} {words[check.risk]}"
         parts.append(Styled(f"{number}. {check.title}  ({cost}, {check.gain_bits:.2f} bit)"))
         if check.how:
             parts.append(Styled(f"   {check.how}", style="dim"))
         for tool, line in list(check.commands.items())[:2]:
-            parts.append(Styled(f"   {tool}$ {line}", style="cyan"))
+            parts += [Styled(f"   {text}", style="cyan") for text in f"{tool}$ {line}".splitlines()]
         for outcome in check.outcomes:
-            then = ", ".join(f"{item.cause} {item.probability:.0%}" for item in outcome.then[:2])
+            then = ", ".join(
+                f"{titles.get(item.cause, item.cause)} {percent(item.probability)}" for item in outcome.then[:2]
+            )
             parts.append(Styled(f"   {words['if']} {outcome.outcome} → {then}", style="dim"))
     return Group(*parts)
 
@@ -151,7 +169,7 @@ def _next_checks(checks: list[NextCheckOut], words: _Words) -> Group:
 def _remedies(cause: CauseOut, words: _Words) -> Group:
     parts: list[Styled] = [Styled(f"\n{words['fix']} ({cause.title})", style="bold")]
     parts += [
-        Styled(f"• {remedy.do}  ({remedy.minutes:g} {words['minutes']}, {words['risk']} {remedy.risk})")
+        Styled(f"• {remedy.do}  ({remedy.minutes:g} {words['minutes']}, {words['risk']} {words[remedy.risk]})")
         for remedy in cause.remedies
     ]
     return Group(*parts)
@@ -168,6 +186,7 @@ def _list(out: Console, title: str, lines: list[str], dim: bool = False, limit: 
 
 
 def _details(out: Console, diagnosis: Diagnosis, words: _Words) -> None:
+    _list(out, words["advice"], [f"{item.title}: {item.why}" for item in diagnosis.advice])
     _list(out, words["findings"], [f"{f.id}: {f.because}" for f in (*diagnosis.findings, *diagnosis.context)], limit=60)
     _list(out, words["facts"], [f"{f.id} = {_value(f.value, f.unit)}" for f in diagnosis.facts], limit=100)
     _list(out, words["read"], [", ".join(f"{k} {v}" for k, v in item.items()) for item in diagnosis.coverage.read])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine import __version__
-from engine.evidence.collect import Collector, EvidenceFile
+from engine.evidence.collect import REPORT, UNREAD, Collector, EvidenceFile
 from engine.inference.conclude import conclusions
 from engine.inference.derive import Derivation, parse
 from engine.inference.explain import Explainer, number, source_out
@@ -148,7 +148,7 @@ class Diagnoser:
         known = [Known(c.finding, c.present, c.kind) for c in concluded.values()]
         explainer = Explainer(
             lang, rank(self._network, known, observed.paradigm, self.resemblance(observed)), concluded, facts,
-            self.knowledge.facts, self.knowledge.findings, self.knowledge.checks,
+            self.knowledge.facts, self.knowledge.findings, self.knowledge.checks, _unread(observed),
         )  # fmt: skip
         return _Worked(observed, facts, derived, decisions, answered_by, explainer)
 
@@ -227,6 +227,11 @@ def rules(knowledge: Knowledge) -> dict[str, Condition]:
 def derivations(knowledge: Knowledge) -> dict[str, Derivation]:
     """The derived facts, parsed, each after those it reads."""
     return dependence_order({f.id: parse(f.derive) for f in knowledge.facts.values() if f.derive is not None})
+
+
+def _unread(observed: Observed) -> bool:
+    """Whether there is a report of which nothing at all was understood."""
+    return any(item.where == REPORT for item in observed.not_understood if item.why == UNREAD)
 
 
 def _coverage(observed: Observed) -> CoverageOut:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -78,10 +79,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
         status = 0
     except Exception as error:  # noqa: BLE001 - whatever it is must exit with 70
+        status = INTERNAL
         traceback.print_exc()
         if as_json:
-            _print_problem({"type": "about:blank", "title": "internal error", "detail": type(error).__name__})
-        status = INTERNAL
+            with contextlib.suppress(OSError):  # standard output itself may be what failed
+                _print_problem({"type": "about:blank", "title": "internal error", "detail": type(error).__name__})
     sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from collections.abc import Sequence
@@ -78,7 +79,9 @@ def command(
         render_diagnosis(diagnosis, language, verbose)
     if diagnosis.findings:
         return FOUND
-    return INCOMPLETE if diagnosis.not_understood and not diagnosis.facts else 0
+    # Nothing found in what could not be read is no all-clear.
+    something = diagnosis.coverage.judged or any(fact.id != "run.end" for fact in diagnosis.facts) or diagnosis.context
+    return 0 if something else INCOMPLETE
 
 
 def _print_why_not(
@@ -87,9 +90,9 @@ def _print_why_not(
     try:
         answer = diagnoser.why_not(case, cause, files, lang=lang)
     except KeyError:
-        raise Problem(
-            "unknown cause", f"{cause!r} is not a cause that is diagnosed; see `traintriage kb stats`"
-        ) from None
+        near = difflib.get_close_matches(cause, list(diagnoser.knowledge.active_causes), n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "a diagnosis lists the ids of its causes"
+        raise Problem("unknown cause", f"{cause!r} is not a cause that is diagnosed; {hint}") from None
     if as_json:
         click.echo(answer.model_dump_json(indent=2))
     else:
@@ -110,14 +113,21 @@ def gather(paths: Sequence[Path], case_file: Path | None) -> tuple[Case, list[Ev
         elif str(path) == "-":
             files.append(EvidenceFile("standard input", data=sys.stdin.buffer.read()))
         else:
-            files += [EvidenceFile(name, path=file) for name, file in _expand(path)]
+            files += [EvidenceFile(_shown(name), path=file) for name, file in _expand(path)]
     if len(cases) > 1:
         raise Problem("more than one case", f"{', '.join(name for name, _ in cases)}: give one case document at a time")
     return (cases[0][1] if cases else Case()), files
 
 
+def _shown(name: str) -> str:
+    """A file name as text: what is no UTF-8 in it is written out."""
+    return os.fsencode(name).decode(errors="backslashreplace")
+
+
 def _forced_case(path: Path) -> Case:
     try:
+        if str(path) != "-" and (not path.is_file() or path.stat().st_size > MAX_CASE_BYTES):
+            raise Problem("the case cannot be read", f"{path} is not a regular file of at most {MAX_CASE_BYTES} bytes")
         text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8", errors="replace")
         return case_from(parse_document(text))
     except OSError as error:
@@ -150,8 +160,10 @@ def _errors(error: CaseError) -> list[dict[str, str]]:
 
 def _expand(path: Path) -> list[tuple[str, Path]]:
     """The files of a folder in order, hidden ones left out; links are not followed out of it."""
-    if not path.exists():
-        raise Problem("no such file", f"{path} does not exist")
+    try:
+        path.lstat()
+    except OSError as error:
+        raise Problem("no such file", f"{path}: {error.strerror}") from None
     if not path.is_dir():
         return [(path.name, path)]
     found = []

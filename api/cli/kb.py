@@ -331,7 +331,10 @@ def diff_command(revision: str, root: Path | None, as_json: bool) -> None:
         return
     click.echo(f"impact: {report.impact}")
     for change in report.changes:
-        click.echo(f"{change.impact:6} {change}")
+        keys = f" ({', '.join(change.keys)})" if change.keys else ""
+        click.echo(f"{change.impact:6} {change.what} {change.kind} {change.id}{keys}")
+    if not report.moves:
+        click.echo("no example moves")
     for move in report.moves:
         click.echo(f"moves: {name_of(move.case)}: rank {move.before or 'none'} -> {move.after or 'none'}")
     for problem in report.problems:

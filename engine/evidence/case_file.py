@@ -69,7 +69,7 @@ def parse_document(text: str) -> Any:
     try:
         if stripped.startswith(("{", "[")):
             try:
-                return _bounded(json.loads(stripped))
+                return _bounded(json.loads(stripped, object_pairs_hook=_pairs))
             except json.JSONDecodeError:
                 pass  # a YAML flow mapping may begin the same way
         _refuse_bombs(text)
@@ -84,6 +84,16 @@ def parse_document(text: str) -> Any:
         if isinstance(error, CaseError):
             raise
         raise CaseError([("", f"not valid YAML or JSON: {type(error).__name__}")]) from None
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose keys are all there."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise CaseError([("", f"the key {twice!r} stands twice in one object")])
+    return result
 
 
 def _refuse_bombs(text: str) -> None:

@@ -23,6 +23,8 @@ from engine.model.case import Case
 from engine.model.evidence import FactReading, FindingReading, NotUnderstood, Source, Value
 from engine.model.observed import Observed
 
+REPORT = "report"
+UNREAD = "no known observation was found in it"
 MAX_CONFIG_BYTES = 4 * 1024 * 1024
 # Facts of a case that tell detectors what to compare with, by the name of the detectors' context.
 _CONTEXT_FACTS = {"vocabulary": "model.vocab_size", "batch": "batch.micro"}
@@ -79,6 +81,8 @@ class Collector:
             found, unclear = self._text.read(case.report)
             out.add(found)
             out.not_understood += unclear
+            if not found:
+                out.not_understood.append(NotUnderstood(REPORT, case.report.strip()[:200], UNREAD))
         for contrast in case.contrast:
             self._contrast(contrast.dimension, contrast.good, contrast.bad, out)
         records = self._records(case, files, out)
@@ -135,9 +139,13 @@ class Collector:
         """A small file: a configuration if it parses as one, else whatever the readers make of it."""
         if readers.sniff(data[:65536], name) == "text" and len(data) <= MAX_CONFIG_BYTES:
             document = _document(data)
-            if isinstance(document, Mapping) and not is_case(document) and document:
+            if isinstance(document, Mapping) and not is_case(document) and self._is_configuration(name, document, data):
                 return self._fragment(name, document, out)
         return [readers.read(data, name)]
+
+    def _is_configuration(self, name: str, document: Mapping[str, Any], data: bytes) -> bool:
+        """Whether a text that parses as keys and values is one: a line of a log ("RuntimeError: …") parses so too."""
+        return data.lstrip().startswith(b"{") or bool(read_config(name, document, self._vocabulary).facts)
 
     def _record(self, record: RunRecord, known: Mapping[str, Value], out: _Gathered) -> None:
         """One run: its series through the detectors, its other lines through the signatures, its configuration."""
@@ -205,7 +213,7 @@ def digest(case: Case, files: Sequence[EvidenceFile]) -> str:
         body["observations"] = sorted(json.dumps(_plain(o), sort_keys=True) for o in body["observations"])
     digest_ = hashlib.sha256(json.dumps(_plain(body), sort_keys=True, ensure_ascii=True).encode())
     for name, content in sorted((file.name, _file_digest(file)) for file in files):
-        digest_.update(f"\0{name}\0{content}".encode())
+        digest_.update(f"\0{name}\0{content}".encode(errors="backslashreplace"))
     return "sha256:" + digest_.hexdigest()
 
 

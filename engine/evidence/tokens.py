@@ -71,15 +71,21 @@ class Tokens:
         return self.places[end] - self.places[start]
 
 
+# Nobody writes clauses or sentences this long. What looks like one is a paste without punctuation, and each word of a
+# clause is held against the others: without a bound, 60 kB of it would take minutes.
+MAX_CLAUSE = 80
+MAX_SENTENCE = 400
+
+
 def tokenise(text: str) -> Tokens:
-    """Cut ``text`` (already tidy) into tokens, clauses (at commas) and sentences."""
+    """Cut ``text`` (already tidy) into tokens, clauses (at commas) and sentences; endless ones are cut as well."""
     words: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
     clauses: list[int] = []
     places = [0.0]
     sentences: list[Sentence] = []
-    place, clause, begun = 0.0, 0, 0
+    place, clause, begun, comma = 0.0, 0, 0, 0
     for match in _TOKEN.finditer(_lower(text)):
         kind, piece = match.lastgroup, match[0]
         if kind == "stop":
@@ -95,7 +101,13 @@ def tokenise(text: str) -> Tokens:
             clause += 1
             place += COMMA_WEIGHT
             places[-1] = place
+            comma = len(words)
         else:
+            if len(words) - begun >= MAX_SENTENCE:
+                sentences.append(Sentence(begun, len(words), question=False))
+                begun = len(words)
+            if len(words) - max(comma, begun) >= MAX_CLAUSE or begun == len(words):
+                clause, comma = clause + 1, len(words)
             words.append(_word(piece))
             start, end = match.span()
             starts.append(start)

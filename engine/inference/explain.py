@@ -60,6 +60,7 @@ class Explainer:
     fact_definitions: Mapping[str, Fact]
     finding_definitions: Mapping[str, Finding]
     checks: Mapping[str, Check]
+    unread: bool = False
 
     def causes(self, limit: int) -> list[CauseOut]:
         """The causes above the shown-from probability, best first; ties by id."""
@@ -135,7 +136,7 @@ class Explainer:
         definition = self.finding_definitions[conclusion.finding]
         if not conclusion.by_rule and conclusion.sources and conclusion.sources[0].quote:
             key = "reported" if conclusion.present else "denied"
-            return say(key, self.lang, quote=conclusion.sources[0].quote[:200])
+            return say(key, self.lang, title=definition.title.get(self.lang), quote=conclusion.sources[0].quote[:200])
         if not conclusion.present:
             return say("not_so", self.lang, title=definition.title.get(self.lang))
         if definition.because is None:
@@ -143,7 +144,16 @@ class Explainer:
         template = definition.because.get(self.lang)
         if any(place not in self.facts for place in _PLACE.findall(template)):
             return definition.title.get(self.lang)
-        return _PLACE.sub(lambda place: str(number(self.facts[place.group(1)].value)), template)
+        return _PLACE.sub(lambda place: self._shown(place.group(1)), template)
+
+    def _shown(self, fact: str) -> str:
+        """A value within a sentence: three digits, shares in percent."""
+        value = self.facts[fact].value
+        if isinstance(value, bool | str):
+            return str(value)
+        if self.fact_definitions[fact].unit == "ratio" and 0 <= value <= 1:
+            return f"{value:.3g}" if 0 < value < 0.001 else f"{value * 100:.3g} %"
+        return f"{value:.3g}" if abs(value) < 100 and not value.is_integer() else str(number(value))
 
     def _remedies(self, cause: Cause, marginal: float) -> list[RemedyOut]:
         return [
@@ -254,7 +264,7 @@ class Explainer:
 
     def summary(self, causes: Sequence[CauseOut], planned: Sequence[NextCheckOut]) -> str:
         if not self.abnormal():
-            return say("nothing", self.lang)
+            return say("not_read" if self.unread else "nothing", self.lang)
         parts = []
         if self.ranking.unknown >= self.ranking.network.calibration.abstain_above or not causes:
             parts.append(say("abstain", self.lang, percent=percent(self.ranking.unknown)))
@@ -263,7 +273,8 @@ class Explainer:
             if position == 0 or cause.probability >= 0.1:
                 parts.append(say(key, self.lang, title=cause.title, percent=percent(cause.probability)))
         if planned:
-            parts.append(say("decides", self.lang, title=planned[0].title.rstrip("。.?？")))
+            end = "" if planned[0].title[-1] in "?？。." else ("." if self.lang == "en" else "。")
+            parts.append(say("decides", self.lang, title=planned[0].title + end))
         return (" " if self.lang == "en" else "").join(parts)
 
     def why_not(self, cause_id: str) -> WhyNotOut:

@@ -61,7 +61,7 @@ def plan(
     ]
     # The gain of several findings together is at most the sum of their own: only the promising are worked out.
     proposals.sort(key=lambda p: (-sum(view.gains[f] for f in p[2]) / p[3], p[0]))
-    planned = [_planned(view, *proposal) for proposal in proposals[: 3 * limit]]
+    planned = [_planned(view, *proposal) for proposal in proposals[: 2 * limit]]
     planned.sort(key=lambda p: (-p.gain / p.cost, p.id))
     return _without_repeats([p for p in planned if p.gain >= MIN_GAIN_BITS])[:limit]
 

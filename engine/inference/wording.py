@@ -14,7 +14,7 @@ _SENTENCES: dict[str, Text] = {
         en="This looks like expected behaviour: {title} ({percent}).", zh="这看起来是正常现象：{title}（{percent}）。"
     ),
     "then": Text(en="Then: {title} ({percent}).", zh="其次：{title}（{percent}）。"),
-    "decides": Text(en="To decide: {title}.", zh="下一步：{title}。"),
+    "decides": Text(en="To decide: {title}", zh="下一步：{title}"),
     "abstain": Text(
         en="No known cause explains this well enough (unknown {percent}).",
         zh="没有已知原因能充分解释（未知 {percent}）。",
@@ -31,8 +31,13 @@ _SENTENCES: dict[str, Text] = {
         en="What remains for a cause that this knowledge base does not hold.", zh="留给本知识库未收录原因的概率。"
     ),
     "nothing_to_explain": Text(en="There is no abnormal finding to explain.", zh="没有需要解释的异常发现。"),
-    "reported": Text(en="Reported: “{quote}”", zh="报告称：“{quote}”"),
-    "denied": Text(en="Reported not to be so: “{quote}”", zh="报告否认：“{quote}”"),
+    "reported": Text(en="{title} — reported: “{quote}”", zh="{title}——报告称：“{quote}”"),
+    "denied": Text(en="Not the case: {title} — reported: “{quote}”", zh="不成立：{title}——报告称：“{quote}”"),
+    "not_read": Text(
+        en="The report could not be interpreted: no known observation was found in it. Say what is seen (which number, "
+        "since when, what was tried), or add a log or metrics.",
+        zh="未能解读报告：其中没有找到已知的现象。请说明看到了什么（哪个数字、从何时起、试过什么），或附上日志或指标。",
+    ),
     "not_so": Text(en="Not the case: {title}", zh="不成立：{title}"),
     "excludes": Text(en="{title} speaks against it", zh="“{title}”与此不符"),
     "seen": Text(en="yes: {title}", zh="是：{title}"),

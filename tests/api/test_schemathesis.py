@@ -69,6 +69,6 @@ def test_conforms(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.mark.long
 def test_conforms_with_many_examples(tmp_path_factory: pytest.TempPathFactory) -> None:
-    found, requests = failures(load(tmp_path_factory, examples=100, phases={}))
+    found, requests = failures(load(tmp_path_factory, examples=15, phases={}))
     assert found == []
-    assert requests > 5_000
+    assert requests > 1_500

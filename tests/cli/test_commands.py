@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -180,3 +181,26 @@ def test_kb_score_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     assert tables["all"]["all"]["count"] == 1
     assert tables["all"]["all"]["top1"] == 0.0
     assert tables["all"]["all"]["abstained"] == 1.0
+
+
+@pytest.mark.parametrize("name", ["fifo", "folder"])
+def test_a_case_is_a_regular_file(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "folder").mkdir()
+    code, document = run_json(capsys, "diagnose", "--case", tmp_path / name)
+    assert code == 2
+    assert "regular file" in document["detail"]
+
+
+def test_what_cannot_be_read_is_no_all_clear(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_bytes(bytes(range(256)) * 40)
+    assert run_json(capsys, "diagnose", tmp_path / "run.log")[0] == 3
+    assert run_json(capsys, "diagnose", "-r", "hello world")[0] == 3
+
+
+def test_a_file_name_that_is_no_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    name = os.fsdecode(b"bad\xffname.log")
+    (tmp_path / name).write_text("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n")
+    code, document = run_json(capsys, "diagnose", tmp_path)
+    assert code == 1
+    assert "oom.cuda" in {finding["id"] for finding in document["findings"]}

@@ -186,3 +186,16 @@ def test_ways_to_split_follow_the_numbers(diagnoser: Diagnoser) -> None:
     assert numbers["memory.static_gb_dp"] == 112
     assert numbers["memory.static_gb_zero1"] == 38.5
     assert "zero-1" in {advice.id for advice in diagnosis.advice}
+
+
+def test_a_gap_in_a_series_is_no_nan(diagnoser: Diagnoser) -> None:
+    values = [3, 2, 1, 1.5, 1.2, 1.1, 1.0, None, 0.9, 0.8]
+    diagnosis = diagnoser.diagnose(Case.model_validate({"series": [{"name": "loss", "values": values}]}))
+    assert "loss.nan" not in {finding.id for finding in diagnosis.findings}
+    assert diagnosis.not_understood == []
+
+
+def test_a_report_that_says_nothing_known_is_said_so(diagnoser: Diagnoser) -> None:
+    diagnosis = diagnoser.diagnose(Case(report="hello world"))
+    assert [item.where for item in diagnosis.not_understood] == ["report"]
+    assert "could not be interpreted" in diagnosis.summary

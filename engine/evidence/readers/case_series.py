@@ -48,7 +48,11 @@ def _one(entry: Mapping[str, object], name: str, place: str, remarks: list[str])
             steps = stated
         else:
             remarks.append(f"{place}: steps do not match the {len(values)} values; the points are counted instead")
-    return Series(known.name, steps, values * known.scale, known.unit, place)
+    series = Series(known.name, steps, values * known.scale, known.unit, place)
+    given = entry.get("values")
+    # null is a gap in the record, not a value that was NaN; its step is left out as well
+    gaps = [item is None for item in given] if isinstance(given, list | tuple) else []
+    return series.take(~np.array(gaps)) if any(gaps) and len(gaps) == len(series) else series
 
 
 def _numbers(given: object, place: str, remarks: list[str]) -> Floats:
@@ -62,9 +66,10 @@ def _numbers(given: object, place: str, remarks: list[str]) -> Floats:
     values: list[float] = []
     for at, item in enumerate(items):
         value = _loose(item)
-        if value is None:
+        if item is None:
+            value = float("nan")  # keeps the places of the others until the gaps are taken out
+        elif value is None:
             remarks.append(f"{place}[{at}]: {str(item)[:40]!r} is no number")
-            value = float("nan") if item is None else None
         if value is not None:
             values.append(value)
     return np.array(values, dtype=np.float64)

@@ -284,3 +284,12 @@ def test_two_hundred_kilobytes_are_read(reader: TextReader) -> None:
     for piece in ("loss is NaN, ", "没有NaN，", "," * 50):
         readings, _ = reader.read(piece * (200_000 // len(piece)))
         assert len(readings) <= 1
+
+
+def test_text_without_punctuation_is_cut() -> None:
+    from engine.evidence.tokens import MAX_CLAUSE, MAX_SENTENCE, tokenise
+
+    tokens = tokenise("rank 3 gpu 0 oom " * 3000)
+    assert max(tokens.clauses.count(clause) for clause in set(tokens.clauses)) <= MAX_CLAUSE
+    assert max(sentence.end - sentence.start for sentence in tokens.sentences) <= MAX_SENTENCE
+    assert [sentence.start for sentence in tokens.sentences[1:]] == [s.end for s in tokens.sentences[:-1]]
