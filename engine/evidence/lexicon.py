@@ -73,12 +73,17 @@ class _Node:
 
 
 class Lexicon:
-    """Forms by name. ``add`` while building, then ``find``."""
+    """Forms by name. ``add`` while building, then ``find``.
+
+    A form is only threaded into the trie when a text holds its first word: there are some twenty thousand forms, and a
+    report meets a few hundred.
+    """
 
     def __init__(self) -> None:
         """Start with no forms."""
         self._root = _Node()
         self._added: set[tuple[Layer, str, str]] = set()
+        self._waiting: dict[str, list[tuple[list[str], Layer, str]]] = {}
 
     def add(self, layer: Layer, name: str, form: str) -> None:
         """One more form of ``name``; a form without any word is ignored."""
@@ -86,11 +91,29 @@ class Lexicon:
             return
         self._added.add((layer, name, form))
         words = words_of(form)
+        if not words:
+            return
+        if words[0].endswith("*"):
+            self._thread(words, layer, name)
+        else:
+            self._waiting.setdefault(words[0], []).append((words, layer, name))
+
+    def _thread(self, words: list[str], layer: Layer, name: str) -> None:
         node = self._root
         for word in words:
             node = node.child(word)
-        if words and (layer, name) not in node.names:
+        if (layer, name) not in node.names:
             node.names += ((layer, name),)
+
+    def _starting_with(self, word: str) -> list[_Node]:
+        """The nodes after a first word, which may carry a colon or bracket that forms do without."""
+        bare = word
+        while True:
+            for waiting in self._waiting.pop(bare, ()):
+                self._thread(*waiting)
+            if not bare or bare[-1] not in ":)":
+                return self._root.after(word)
+            bare = bare[:-1]
 
     def has(self, layer: Layer, name: str) -> bool:
         """Whether ``name`` was added under itself."""
@@ -103,7 +126,7 @@ class Lexicon:
         for start, word in enumerate(words):
             nodes = first.get(word)
             if nodes is None:
-                nodes = first[word] = self._root.after(word)
+                nodes = first[word] = self._starting_with(word)
             if nodes:
                 hits += _walk(nodes, words, start)
         return _visible(hits)
