@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 from api.cli import FOUND, INCOMPLETE, NOTHING_TO_DO, Problem
-from api.render import render_diagnosis, render_why_not
 from engine.diagnose import Diagnoser, EvidenceFile
 from engine.evidence.case_file import CaseError, case_from, is_case, parse_document
 from engine.knowledge.load import load_knowledge
@@ -76,6 +75,8 @@ def command(
         diagnoser.close()
     click.echo(diagnosis.model_dump_json(by_alias=True, indent=2) if as_json else "", nl=as_json)
     if not as_json:
+        from api.render import render_diagnosis
+
         render_diagnosis(diagnosis, language, verbose)
     if diagnosis.findings:
         return FOUND
@@ -96,6 +97,8 @@ def _print_why_not(
     if as_json:
         click.echo(answer.model_dump_json(indent=2))
     else:
+        from api.render import render_why_not
+
         render_why_not(answer, lang)
     return 0
 

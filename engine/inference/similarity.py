@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.inference.rank import Array
 from engine.model.kb import Cause, Finding
@@ -52,20 +53,16 @@ class Similarity:
     """The descriptions of all causes, indexed once."""
 
     def __init__(self, causes: Sequence[Cause], findings: Mapping[str, Finding]) -> None:
-        documents = [Counter(terms(_description(cause, findings))) for cause in causes]
+        shown = {link.finding for cause in causes for link in cause.shows if findings[link.finding].role != "context"}
+        titles = {name: Counter(terms(f"{findings[name].title.en} {findings[name].title.zh}")) for name in shown}
+        documents = [_document(cause, titles) for cause in causes]
         self._count = len(documents)
         lengths = np.array([sum(document.values()) for document in documents], dtype=np.float64)
-        norm = K1 * (1 - B + B * lengths / max(float(lengths.mean()) if self._count else 1.0, 1.0))
-        postings: dict[str, list[tuple[int, int]]] = {}
+        self._norm = K1 * (1 - B + B * lengths / max(float(lengths.mean()) if self._count else 1.0, 1.0))
+        self._postings: dict[str, list[tuple[int, int]]] = {}
         for row, document in enumerate(documents):
             for term, times in document.items():
-                postings.setdefault(term, []).append((row, times))
-        self._weights: dict[str, tuple[list[int], Array]] = {}
-        for term, found in postings.items():
-            idf = math.log(1 + (self._count - len(found) + 0.5) / (len(found) + 0.5))
-            rows = [row for row, _ in found]
-            counts = np.array([count for _, count in found], dtype=np.float64)
-            self._weights[term] = (rows, idf * counts * (K1 + 1) / (counts + norm[rows]))
+                self._postings.setdefault(term, []).append((row, times))
 
     def bits(self, text: str, cap: float) -> Array:
         """For every cause, 0 to ``cap`` bits: where its score lies between the median cause and the best one.
@@ -76,8 +73,8 @@ class Similarity:
         scores = np.zeros(self._count)
         reachable = 0.0
         for term in dict.fromkeys(terms(text[:MAX_TEXT])):
-            if term in self._weights:
-                rows, weights = self._weights[term]
+            if term in self._postings:
+                rows, weights = self._weights(term)
                 scores[rows] += weights
                 reachable += float(weights.max())
         if not reachable:
@@ -88,12 +85,19 @@ class Similarity:
         strength = min(1.0, 2.0 * best / reachable)
         return np.asarray(np.clip((scores - middle) / (best - middle), 0.0, 1.0) * cap * strength, dtype=np.float64)
 
+    def _weights(self, term: str) -> tuple[NDArray[np.intp], Array]:
+        """The causes that hold a term, and its BM25 weight in each."""
+        found = np.array(self._postings[term])
+        rows, times = found[:, 0], found[:, 1].astype(np.float64)
+        idf = math.log(1 + (self._count - len(rows) + 0.5) / (len(rows) + 0.5))
+        return rows, idf * times * (K1 + 1) / (times + self._norm[rows])
 
-def _description(cause: Cause, findings: Mapping[str, Finding]) -> str:
-    texts: list[str] = [cause.title.en, cause.title.zh, cause.meaning.en, cause.meaning.zh]
+
+def _document(cause: Cause, titles: Mapping[str, Counter[str]]) -> Counter[str]:
+    """The terms of a cause's own texts and of the findings it shows."""
+    texts = [cause.title.en, cause.title.zh, cause.meaning.en, cause.meaning.zh]
     texts += [line for lines in cause.presentation.values() for line in lines]
+    document = Counter(terms("\n".join(texts)))
     for link in cause.shows:
-        finding = findings[link.finding]
-        if finding.role != "context":
-            texts += [finding.title.en, finding.title.zh]
-    return "\n".join(texts)
+        document.update(titles.get(link.finding, Counter()))
+    return document
