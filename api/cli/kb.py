@@ -51,7 +51,10 @@ def lint_command(root: Path | None, as_json: bool, errors_only: bool) -> int:
     """Rules about rules: references, types, limits, texts, examples. Exits with 1 if there is an error."""
     from engine.knowledge.lint import lint
 
-    issues = [issue for issue in lint(root) if issue.severity == "error" or not errors_only]
+    try:
+        issues = [issue for issue in lint(root) if issue.severity == "error" or not errors_only]
+    except KbError as error:
+        raise Problem("the knowledge base cannot be read", str(error), FOUND) from None
     errors = sum(issue.severity == "error" for issue in issues)
     if as_json:
         click.echo(json.dumps([{**asdict(issue), "file": str(issue.file)} for issue in issues], ensure_ascii=False))

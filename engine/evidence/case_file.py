@@ -83,7 +83,8 @@ def parse_document(text: str) -> Any:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         if isinstance(error, CaseError):
             raise
-        raise CaseError([("", f"not valid YAML or JSON: {type(error).__name__}")]) from None
+        why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)[:200]
+        raise CaseError([("", f"not valid YAML or JSON: {why}")]) from None
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import kb
 from engine.knowledge.advice import Advice
+from engine.knowledge.problems import KbError, Problem
 from engine.model.kb import Cause, Check, Fact, Finding, Gate, KnowledgeCase, Pipeline, Signature
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def read_files(root: Path) -> list[KbFile]:
     """Every YAML file below ``root``, sorted by relative path; links are not followed.
 
     Raises:
+        KbError: if one is a pipe, a device or a link that leads nowhere, which could not be read or would never end.
         OSError: if a file cannot be read.
     """
     found = []
@@ -80,6 +82,9 @@ def read_files(root: Path) -> list[KbFile]:
         for name in names:
             if name.endswith((".yaml", ".yml")) and not name.startswith("."):
                 path = Path(folder, name)
+                if not path.is_file():
+                    why = Problem(str(path), 1, 1, "this is no regular file", "Remove it, or put the file itself here")
+                    raise KbError([why])
                 found.append(KbFile(path.relative_to(root).as_posix(), path, path.read_bytes()))
     return sorted(found, key=lambda file: file.relative)
 

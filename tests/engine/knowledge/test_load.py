@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -151,3 +152,11 @@ def test_no_file_crashes_the_loader(kb: SmallKb, text: str, relative: str) -> No
     (kb.root / relative).write_bytes(text.encode("utf-8", "surrogatepass"))
     with contextlib.suppress(KbError):
         load_knowledge(kb.root, use_cache=False)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/nowhere/at/all")])
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path, make):
+    (tmp_path / "facts").mkdir()
+    make(tmp_path / "facts" / "odd.yaml")
+    with pytest.raises(KbError, match="no regular file"):
+        load_knowledge(tmp_path)
