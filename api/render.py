@@ -17,8 +17,6 @@ _WORDS: dict[str, tuple[str, str]] = {
     "cause": ("Cause", "原因"),
     "chance": ("Chance", "概率"),
     "unknown": ("none of the known causes", "不在已知原因之内"),
-    "why": ("Why", "依据"),
-    "against": ("Against", "反证"),
     "next": ("Next checks", "下一步检查"),
     "fix": ("What to do", "处理办法"),
     "if": ("if", "若"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine import __version__
 from engine.evidence.collect import REPORT, UNREAD, Collector, EvidenceFile
-from engine.inference.conclude import conclusions
+from engine.inference.conclude import Conclusion, conclusions
 from engine.inference.derive import Derivation, parse
 from engine.inference.explain import Explainer, number, source_out
 from engine.inference.plan import plan
@@ -41,6 +41,17 @@ _TIMELINE_LIMIT = 30
 
 
 @dataclass(frozen=True)
+class _Findings:
+    """What the rules and reports of a case come to, before anything is ranked."""
+
+    facts: dict[str, Settled[Value]]
+    derived: tuple[str, ...]
+    decisions: dict[str, Decision]
+    answered_by: AnsweredBy
+    concluded: dict[str, Conclusion]
+
+
+@dataclass(frozen=True)
 class _Worked:
     """A case after inference, before it is put into words."""
 
@@ -66,7 +77,6 @@ class Diagnoser:
         self._derivations = derivations(knowledge)
         self._engine = RuleEngine(RuleBook.compile(rules(knowledge)), check)
         self._network = Network.build(list(knowledge.active_causes.values()), knowledge.findings, knowledge.calibration)
-
         self._similarity = Similarity(self._network.causes, knowledge.findings)
 
     @property
@@ -97,8 +107,7 @@ class Diagnoser:
 
     def known(self, observed: Observed) -> list[Known]:
         """Every decided finding of a case, as the ranking sees it; what scores, fits and examples are made of."""
-        concluded = self._work(observed, "en").explainer.concluded
-        return [Known(c.finding, c.present, c.kind) for c in concluded.values()]
+        return _known(self._findings(observed).concluded)
 
     def conclude(self, observed: Observed, *, lang: Lang = "en", limit: int = 10) -> Diagnosis:
         """From what was read to the diagnosis, in ``lang``, with at most ``limit`` causes."""
@@ -137,7 +146,7 @@ class Diagnoser:
             impact=_impact(causes),
         )
 
-    def _work(self, observed: Observed, lang: Lang) -> _Worked:
+    def _findings(self, observed: Observed) -> _Findings:
         facts, derived = add_derived(settle_facts(observed.facts), self._derivations)
         reported = settle_findings(observed.findings)
         decisions, answered_by = self._engine.decide(
@@ -145,12 +154,16 @@ class Diagnoser:
             {finding: settled.value for finding, settled in reported.items()},
         )
         concluded = conclusions(self.knowledge.findings, decisions, facts, reported)
-        known = [Known(c.finding, c.present, c.kind) for c in concluded.values()]
+        return _Findings(facts, derived, decisions, answered_by, concluded)
+
+    def _work(self, observed: Observed, lang: Lang) -> _Worked:
+        found = self._findings(observed)
+        ranking = rank(self._network, _known(found.concluded), observed.paradigm, self.resemblance(observed))
         explainer = Explainer(
-            lang, rank(self._network, known, observed.paradigm, self.resemblance(observed)), concluded, facts,
+            lang, ranking, found.concluded, found.facts,
             self.knowledge.facts, self.knowledge.findings, self.knowledge.checks, _unread(observed),
         )  # fmt: skip
-        return _Worked(observed, facts, derived, decisions, answered_by, explainer)
+        return _Worked(observed, found.facts, found.derived, found.decisions, found.answered_by, explainer)
 
     def resemblance(self, observed: Observed) -> Array:
         """For every diagnosed cause in order of id, the bits by which the report's words resemble its description."""
@@ -227,6 +240,10 @@ def rules(knowledge: Knowledge) -> dict[str, Condition]:
 def derivations(knowledge: Knowledge) -> dict[str, Derivation]:
     """The derived facts, parsed, each after those it reads."""
     return dependence_order({f.id: parse(f.derive) for f in knowledge.facts.values() if f.derive is not None})
+
+
+def _known(concluded: Mapping[str, Conclusion]) -> list[Known]:
+    return [Known(c.finding, c.present, c.kind) for c in concluded.values()]
 
 
 def _unread(observed: Observed) -> bool:

@@ -116,10 +116,14 @@ class Collector:
         if isinstance(content, str):
             return self._text_file(name, content.encode(), out)
         if isinstance(content, Mapping):
-            out.take(read_config(name, content, self._vocabulary))
-            out.read.append({"file": name, "format": "configuration", "keys": len(content)})
-        else:
-            out.not_understood.append(NotUnderstood(f"files/{name}", str(content)[:200], "neither keys nor text"))
+            return self._configuration(name, content, read_config(name, content, self._vocabulary), out)
+        out.not_understood.append(NotUnderstood(f"files/{name}", str(content)[:200], "neither keys nor text"))
+        return []
+
+    def _configuration(self, name: str, content: Mapping[str, Any], found: Readings, out: _Gathered) -> list[RunRecord]:
+        """A configuration has no numbers over time: its facts are taken, and there is no record."""
+        out.take(found)
+        out.read.append({"file": name, "format": "configuration", "keys": len(content)})
         return []
 
     def _file(self, file: EvidenceFile, out: _Gathered) -> list[RunRecord]:
@@ -139,13 +143,12 @@ class Collector:
         """A small file: a configuration if it parses as one, else whatever the readers make of it."""
         if readers.sniff(data[:65536], name) == "text" and len(data) <= MAX_CONFIG_BYTES:
             document = _document(data)
-            if isinstance(document, Mapping) and not is_case(document) and self._is_configuration(name, document, data):
-                return self._fragment(name, document, out)
+            if isinstance(document, Mapping) and not is_case(document):
+                found = read_config(name, document, self._vocabulary)
+                # A line of a log ("RuntimeError: ...") parses as a key and its value as well.
+                if found.facts or data.lstrip().startswith(b"{"):
+                    return self._configuration(name, document, found, out)
         return [readers.read(data, name)]
-
-    def _is_configuration(self, name: str, document: Mapping[str, Any], data: bytes) -> bool:
-        """Whether a text that parses as keys and values is one: a line of a log ("RuntimeError: …") parses so too."""
-        return data.lstrip().startswith(b"{") or bool(read_config(name, document, self._vocabulary).facts)
 
     def _record(self, record: RunRecord, known: Mapping[str, Value], out: _Gathered) -> None:
         """One run: its series through the detectors, its other lines through the signatures, its configuration."""

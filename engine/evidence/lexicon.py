@@ -67,9 +67,13 @@ class _Node:
         found = [node] if node is not None else []
         if self.stems is not None:
             found += [self.stems[word[:n]] for n in self.lengths if n <= len(word) and word[:n] in self.stems]
-        return (
-            found + self.after(word[:-2] if word[-1] == ")" else word[:-1]) if word[-1] in ":)" and word[:-1] else found
-        )
+        bare = _bare(word)
+        return found + self.after(bare) if bare else found
+
+
+def _bare(word: str) -> str:
+    """A word without the colon or call brackets that forms do without ("query:", "item()"); "" if it has none."""
+    return word[:-2] if word[-1] == ")" else word[:-1] if word[-1] == ":" else ""
 
 
 class Lexicon:
@@ -106,14 +110,13 @@ class Lexicon:
             node.names += ((layer, name),)
 
     def _starting_with(self, word: str) -> list[_Node]:
-        """The nodes after a first word, which may carry a colon or bracket that forms do without."""
-        bare = word
-        while True:
-            for waiting in self._waiting.pop(bare, ()):
+        """The nodes after a first word, once the forms that begin with it are in the trie."""
+        begin = word
+        while begin:
+            for waiting in self._waiting.pop(begin, ()):
                 self._thread(*waiting)
-            if not bare or bare[-1] not in ":)":
-                return self._root.after(word)
-            bare = bare[:-1]
+            begin = _bare(begin)
+        return self._root.after(word)
 
     def has(self, layer: Layer, name: str) -> bool:
         """Whether ``name`` was added under itself."""

@@ -228,8 +228,7 @@ def _several(
     would be used to explain a misreading.
     """
     search = network.calibration.search
-    order = np.argsort(-single, kind="stable")
-    best = [int(row) for row in order[: search.pairs_of] if grounds[row] >= search.member_bits]
+    best = [row for row in descending(single)[: search.pairs_of] if grounds[row] >= search.member_bits]
     pairs = _weighed(network, evidence, prior, miss, [tuple(sorted(pair)) for pair in combinations(best, 2)])
     pairs.sort(key=lambda item: (-item[1], item[0]))
     grown = sorted({

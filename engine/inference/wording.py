@@ -39,13 +39,8 @@ _SENTENCES: dict[str, Text] = {
         zh="未能解读报告：其中没有找到已知的现象。请说明看到了什么（哪个数字、从何时起、试过什么），或附上日志或指标。",
     ),
     "not_so": Text(en="Not the case: {title}", zh="不成立：{title}"),
-    "excludes": Text(en="{title} speaks against it", zh="“{title}”与此不符"),
     "seen": Text(en="yes: {title}", zh="是：{title}"),
     "not_seen": Text(en="no: {title}", zh="否：{title}"),
-    "no_series": Text(
-        en="no numbers over time were given; a log or metrics file would let trends be judged",
-        zh="没有随时间变化的数值；日志或指标文件可用于判断趋势",
-    ),
 }
 
 

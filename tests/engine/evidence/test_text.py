@@ -293,3 +293,13 @@ def test_text_without_punctuation_is_cut() -> None:
     assert max(tokens.clauses.count(clause) for clause in set(tokens.clauses)) <= MAX_CLAUSE
     assert max(sentence.end - sentence.start for sentence in tokens.sentences) <= MAX_SENTENCE
     assert [sentence.start for sentence in tokens.sentences[1:]] == [s.end for s in tokens.sentences[:-1]]
+
+
+def test_a_call_is_found_by_its_bare_name() -> None:
+    from engine.evidence.lexicon import Layer, Lexicon
+
+    lexicon = Lexicon()
+    lexicon.add(Layer.CONCEPT, "SYNC", "item")
+    lexicon.add(Layer.CONCEPT, "ROLE", "query")
+    assert [hit.name for hit in lexicon.find(["item()"])] == ["SYNC"]
+    assert [hit.name for hit in lexicon.find(["query:"])] == ["ROLE"]
