@@ -14,7 +14,7 @@ from engine.evidence import readers
 from engine.evidence.case_file import CaseError, is_case, parse_document
 from engine.evidence.detectors import DetectContext, context_of, detect
 from engine.evidence.normalise import Readings, read_config, read_facts, read_observations
-from engine.evidence.series import ReadNote, RunEnd, RunRecord
+from engine.evidence.series import ReadNote, RunEnd, RunRecord, together
 from engine.evidence.signatures import SignatureScan, readings
 from engine.evidence.text import TextReader
 from engine.evidence.vocabulary import Vocabulary, typed
@@ -88,7 +88,9 @@ class Collector:
         records = self._records(case, files, out)
         context = {fact.fact: fact.value for fact in out.facts}
         for record in records:
-            self._record(record, context, out)
+            self._note(record, out)
+        for record in together(records):
+            self._judge(record, context, out)
         if not records:
             out.not_judged.append(("trends over time", "no numbers over time were given: add a log or a metrics file"))
         return Observed(
@@ -141,7 +143,7 @@ class Collector:
 
     def _text_file(self, name: str, data: bytes, out: _Gathered) -> list[RunRecord]:
         """A small file: a configuration if it parses as one, else whatever the readers make of it."""
-        if readers.sniff(data[:65536], name) == "text" and len(data) <= MAX_CONFIG_BYTES:
+        if readers.sniff(data[:65536]) == "text" and len(data) <= MAX_CONFIG_BYTES:
             document = _document(data)
             if isinstance(document, Mapping) and not is_case(document):
                 found = read_config(name, document, self._vocabulary)
@@ -150,8 +152,8 @@ class Collector:
                     return self._configuration(name, document, found, out)
         return [readers.read(data, name)]
 
-    def _record(self, record: RunRecord, known: Mapping[str, Value], out: _Gathered) -> None:
-        """One run: its series through the detectors, its other lines through the signatures, its configuration."""
+    def _note(self, record: RunRecord, out: _Gathered) -> None:
+        """What one file says outright: its configuration, its statements, its lines through the signatures."""
         out.read.append({
             "file": record.read.file, "format": record.read.format, "records": record.read.records,
             "lines": record.read.lines,
@@ -159,6 +161,14 @@ class Collector:
         out.not_understood += [NotUnderstood(record.read.file, "", why) for why in record.not_understood]
         if record.config:
             out.take(read_config(record.read.file, record.config, self._vocabulary))
+        out.add(record.readings)
+        hits = self._signatures.scan(
+            (f"{record.read.file}:{event.line}", event.text, event.rank) for event in record.events
+        )
+        out.add(readings(hits, self._field))
+
+    def _judge(self, record: RunRecord, known: Mapping[str, Value], out: _Gathered) -> None:
+        """The series of one run through the detectors."""
         detections = detect(record.series, self._context(record, known, out))
         out.facts += [
             FactReading(found.fact, found.value, found.source)
@@ -167,10 +177,6 @@ class Collector:
         ]
         out.judged += detections.judged
         out.not_judged += detections.not_judged
-        hits = self._signatures.scan(
-            (f"{record.read.file}:{event.line}", event.text, event.rank) for event in record.events
-        )
-        out.add(readings(hits, self._field))
 
     def _context(self, record: RunRecord, known: Mapping[str, Value], out: _Gathered) -> DetectContext:
         values = dict(known) | {

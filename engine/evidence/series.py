@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.model.evidence import Source
+from engine.model.evidence import FactReading, FindingReading, Source
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -115,7 +115,11 @@ class ReadNote:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """Everything a reader got out of one file; ``not_understood`` says what it could not use, and why."""
+    """Everything a reader got out of one file.
+
+    ``readings`` are facts and findings that the file states outright, ``run`` names the run of which this file is a
+    part (records of one run are judged together), ``not_understood`` says what could not be used, and why.
+    """
 
     read: ReadNote
     end: RunEnd
@@ -123,4 +127,25 @@ class RunRecord:
     events: tuple[LogEvent, ...] = ()
     config: Mapping[str, object] = field(default_factory=dict)
     segments: tuple[Segment, ...] = ()
+    readings: tuple[FactReading | FindingReading, ...] = ()
+    run: str = ""
     not_understood: tuple[str, ...] = ()
+
+
+def together(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """Join the records that are files of one run: a tracker may keep each metric in a file of its own."""
+    runs: dict[str, list[RunRecord]] = {}
+    for number, record in enumerate(records):
+        runs.setdefault(record.run or f"\0{number}", []).append(record)
+    return [parts[0] if len(parts) == 1 else _joined(parts) for parts in runs.values()]
+
+
+def _joined(parts: Sequence[RunRecord]) -> RunRecord:
+    known_ends = [part.end for part in parts if part.end.kind != "unknown"]
+    return replace(
+        parts[0],
+        end=known_ends[0] if known_ends else parts[0].end,
+        series=tuple(one for part in parts for one in part.series),
+        config={key: value for part in reversed(parts) for key, value in part.config.items()},
+        segments=max((part.segments for part in parts), key=len),
+    )

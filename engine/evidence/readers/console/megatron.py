@@ -33,17 +33,28 @@ class Megatron:
 
     builder: SeriesBuilder
     config: dict[str, object] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    new_run_at: list[int] = field(default_factory=list)
+    resumed_at: list[int] = field(default_factory=list)
     records: int = 0
     last_line: int = 0
-    last_step: float | None = None
+    finished_line: int = 0
     name: str = "megatron"
+    _last_step: float | None = None
+    _loss: str | None = None
+    _memory_seen: bool = False
 
     def __post_init__(self) -> None:
         """DeepSpeed's pipeline engine prints these for what it does not compute."""
         self.builder.absent |= {"grad norm": 0.0, "loss scale": -1.0}
 
-    def take(self, numbers: list[int], lines: list[bytes]) -> list[int]:
-        """Use the records of these lines; return the places of the lines that are none."""
+    def concerns(self, text: bytes) -> bool:
+        """Iterations, their validation, and memory reports."""
+        return b"iteration" in text
+
+    def take(self, numbers: list[int], lines: list[bytes], places: list[int]) -> list[int]:
+        """Use the records of these lines; return the places of the lines that are none. All lines are looked at."""
+        del places
         mask = list(map(bytes.startswith, lines, repeat(_STARTS)))
         rows = list(compress(lines, mask))
         rest = [place for place, record in enumerate(mask) if not record]
@@ -64,7 +75,7 @@ class Megatron:
             if not line.startswith(_STARTS):
                 head = HEAD.search(line) if b"iteration" in line else None
                 if head is None:
-                    if not (b"valid" in line and self._validation(line, numbers[at - 1])):
+                    if not (self._validation(line, numbers[at - 1]) or self._memory(line, numbers[at - 1])):
                         rest.append(at - 1)
                     continue
                 line = line[head.start() :]
@@ -101,19 +112,19 @@ class Megatron:
             self.builder.add(key, axis if whole else axis[index], values, lines if whole else lines[index])
         self.records += len(rows)
         self.config["train_iters"] = int(heads[-1][1])
-        self.last_line, self.last_step = int(lines[-1]), float(axis[-1])
+        self.last_line, self._last_step = int(lines[-1]), float(axis[-1])
         return refused
 
     def _mark_skips(self, table: Columns, axis: Floats) -> None:
         """A record without loss had all its steps skipped, whatever the skip counter says."""
         loss = next((key for key in table if key.replace("-", " ") == "lm loss"), None)
         skipped = table.get("number of skipped iterations")
-        if skipped is None or (loss is None and "loss" not in self.config):
+        self._loss = loss or self._loss
+        if skipped is None or self._loss is None:
             return
-        self.config["loss"] = loss or self.config["loss"]
         index, values = skipped
         missing = ~np.isin(index, table[loss][0]) if loss is not None else np.ones(len(index), bool)
-        interval = float(np.median(np.diff(axis))) if len(axis) > 1 else axis[0] - (self.last_step or axis[0] - 1)
+        interval = float(np.median(np.diff(axis))) if len(axis) > 1 else axis[0] - (self._last_step or axis[0] - 1)
         hidden = missing & (values == 0)
         if hidden.any():
             table["number of skipped iterations"] = (index, np.where(hidden, max(interval, 1.0), values))
@@ -127,18 +138,18 @@ class Megatron:
         self.builder.add("eval_loss", step, np.array([value]), np.array([line_number], dtype=np.int64))
         return True
 
-    def event(self, line: bytes, line_number: int) -> None:
-        """Use a line that is kept as an event: memory report of one rank."""
+    def finish(self) -> None:
+        """Nothing is held back."""
+
+    def _memory(self, line: bytes, line_number: int) -> bool:
+        """The memory report of one rank; the other ranks say about the same."""
         match = _MEMORY.search(line)
-        if match is not None and "memory line" not in self.config:
-            self.config["memory line"] = line_number
-            step = np.array([self.last_step or 0.0])
-            self.builder.add(
-                "max_allocated (MB)",
-                step,
-                np.array([float(match[1])]),
-                np.array([line_number], dtype=np.int64),
-            )
+        if match is not None and not self._memory_seen:
+            self._memory_seen = True
+            step = np.array([self._last_step or 0.0])
+            place = np.array([line_number], dtype=np.int64)
+            self.builder.add("max_allocated (MB)", step, np.array([float(match[1])]), place)
+        return match is not None
 
 
 def _joined(row: bytes, lines: list[bytes], at: int) -> tuple[bytes, int]:

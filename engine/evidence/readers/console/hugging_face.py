@@ -57,6 +57,7 @@ class HfConsole:
     config: dict[str, object] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     new_run_at: list[int] = field(default_factory=list)
+    resumed_at: list[int] = field(default_factory=list)
     records: int = 0
     last_line: int = 0
     finished_line: int = 0
@@ -70,10 +71,9 @@ class HfConsole:
         """The token counter of axolotl prints 0 while it is off."""
         self.builder.absent |= {"tokens/train_per_sec_per_gpu": 0.0}
 
-    @staticmethod
-    def concerns(line: bytes) -> bool:
-        """Tell whether the line may hold a record or a progress bar."""
-        return b"{'" in line or b"%|" in line
+    def concerns(self, text: bytes) -> bool:
+        """Records are Python dicts, bars have a percentage."""
+        return b"{'" in text or b"%|" in text
 
     def take(self, numbers: list[int], lines: list[bytes], places: list[int]) -> list[int]:
         """Use the records and bars of these lines; return the places of the lines that are neither."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from engine.evidence.readers.builder import SeriesBuilder, segments_of
 from engine.evidence.readers.columns import number
+from engine.evidence.readers.format import Format
 from engine.evidence.readers.lines import Limits, Notes, chunks
 from engine.evidence.series import ReadNote, RunEnd, RunRecord
 from engine.model.evidence import Source
@@ -129,3 +130,15 @@ def _end(head: Mapping[str, object], summary: Mapping[str, object] | None, label
     if done is not None and planned is not None and 0 < planned <= done:
         return RunEnd("finished", Source("measured", label, f"global_step {done:g} of max_steps {planned:g}"))
     return RunEnd("unknown", Source("measured", label, "no summary record: written inside the run"))
+
+
+def _recognises(head: bytes) -> bool:
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if start == b"[":
+        return b'"step"' in head and (b'"loss"' in head or b'"eval_loss"' in head)
+    if start != b"{":
+        return False
+    return b'"log_history"' in head or b'"training_history"' in head or (b'"history"' in head and b'"step"' in head)
+
+
+TRAINER_STATE = Format("trainer_state", _recognises, read_trainer_state)

@@ -1,4 +1,4 @@
-"""Console logs of any tool, streamed: metric records to series, the other lines to a bounded choice of events.
+"""The lines of a log that are no metric records: a bounded choice of those worth keeping.
 
 Memory does not grow with the lines that are not kept: the last lines, and lines that sound like trouble or
 like a checkpoint or a resume, up to the limits.
@@ -9,16 +9,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from dataclasses import dataclass, field
-from typing import IO
 
-import numpy as np
-
-from engine.evidence.readers.builder import SeriesBuilder, segments_of
-from engine.evidence.readers.ending import run_end
-from engine.evidence.readers.hf_console import HfConsole
-from engine.evidence.readers.lines import Limits, Notes, line_blocks, without_prefix
-from engine.evidence.readers.megatron import Megatron
-from engine.evidence.series import LogEvent, ReadNote, RunRecord
+from engine.evidence.readers.lines import Limits, without_prefix
+from engine.evidence.series import LogEvent
 
 _LETTERS = bytes(code if 97 <= code <= 122 else 32 for code in range(256))
 # of one lower-cased word; phrases are for the signatures that read the kept lines
@@ -38,7 +31,7 @@ _SAVED = re.compile(
 
 
 @dataclass(slots=True)
-class _Events:
+class Events:
     """Keeps the lines worth keeping: the first and the latest marked ones, and the tail."""
 
     limits: Limits
@@ -54,24 +47,17 @@ class _Events:
         self.late = deque(maxlen=max(self.limits.marked_events // 4, 1))
         self.tail = deque(maxlen=self.limits.tail_events)
 
-    def take(
-        self,
-        numbers: list[int],
-        lines: list[bytes],
-        places: list[int],
-        chosen: set[bytes],
-        megatron: Megatron,
-    ) -> None:
-        """Keep what is worth keeping of these lines."""
+    def take(self, numbers: list[int], lines: list[bytes], places: list[int]) -> None:
+        """Keep what is worth keeping of ``lines[places]``."""
+        chosen = marked({lines[at] for at in places})  # filler lines repeat: look at each text once
         for at in places if chosen else ():
             if lines[at] in chosen:
-                self._mark(numbers[at], lines[at], megatron)
+                self._mark(numbers[at], lines[at])
         for at in places[-self.limits.tail_events :]:
             if lines[at].strip():
                 self.tail.append((numbers[at], lines[at][: self.limits.event_chars]))
 
-    def _mark(self, number: int, line: bytes, megatron: Megatron) -> None:
-        megatron.event(line, number)
+    def _mark(self, number: int, line: bytes) -> None:
         cut = line[: self.limits.event_chars]
         text = cut.decode("utf-8", "replace")
         if _RESUMED.search(text):
@@ -95,24 +81,6 @@ class _Events:
         return tuple(events)
 
 
-def read_console(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
-    """Read a text log; a log without metric records gives events only (format ``text``)."""
-    notes = Notes([])
-    builder = SeriesBuilder(label)
-    megatron, hugging_face, events = Megatron(builder), HfConsole(builder), _Events(limits)
-    last = 0
-    for numbers, lines in line_blocks(stream, limits, notes):
-        rest = megatron.take(numbers, lines)
-        distinct = {lines[at] for at in rest}  # filler lines repeat: look at each text once
-        if any(map(hugging_face.concerns, distinct)):
-            rest = hugging_face.take(numbers, lines, rest)
-            distinct = {lines[at] for at in rest}
-        events.take(numbers, lines, rest, marked(distinct), megatron)
-        last = numbers[-1]
-    hugging_face.finish()
-    return _record(label, last, builder, (megatron, hugging_face), events, notes)
-
-
 def marked(texts: set[bytes]) -> set[bytes]:
     """Return the texts with a word of trouble, checkpoint or resume.
 
@@ -123,38 +91,3 @@ def marked(texts: set[bytes]) -> set[bytes]:
     if not telling:
         return set()
     return {text for text in texts if not telling.isdisjoint(text.lower().translate(_LETTERS).split())}
-
-
-def _record(
-    label: str,
-    last: int,
-    builder: SeriesBuilder,
-    grammars: tuple[Megatron, HfConsole],
-    events: _Events,
-    notes: Notes,
-) -> RunRecord:
-    megatron, hugging_face = grammars
-    series, remarks = builder.build()
-    for remark in [*remarks, *hugging_face.remarks]:
-        notes.add(remark)
-    if events.dropped:
-        notes.add(f"{events.dropped} marked lines beyond {events.limits.marked_events} were left out of the events")
-    config = {**megatron.config, **hugging_face.config}
-    config.pop("loss", None)
-    config.pop("memory line", None)
-    if len(events.saved) > 1:
-        config["save_steps"] = float(np.median(np.abs(np.diff(events.saved))))
-    kept = events.all()
-    after = max(megatron.last_line, hugging_face.last_line)
-    axis = next((one for one in series if one.name in {"loss", "learning_rate", "grad_norm"}), None)
-    formats = [grammar.name for grammar in grammars if grammar.records]
-    records = megatron.records + hugging_face.records
-    return RunRecord(
-        read=ReadNote(label, "+".join(formats) or "text", records, last),
-        end=run_end(kept, after, hugging_face.finished_line, label),
-        series=series,
-        events=kept,
-        config=config,
-        segments=segments_of(axis, events.resumed_at, hugging_face.new_run_at),
-        not_understood=tuple(notes.texts),
-    )
