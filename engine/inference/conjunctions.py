@@ -7,8 +7,7 @@ as the rules that hold.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,25 +43,23 @@ class Conjunctions:
         self._operands = np.array([table.number(literal.value) for literal in literals], dtype=np.float64)
         self._members = np.array([position[literal] for way in ways for literal in way], dtype=np.intp)
         self._starts = np.cumsum([0, *(len(way) for way in ways)], dtype=np.intp)[:-1]
-        self._size = len(table.index)
 
-    def first_true(self, properties: Mapping[int, float]) -> list[int]:
+    def first_true(self, numbers: Array) -> NDArray[np.intp]:
         """Numbers, over all groups, of the first conjunction of each that holds.
 
-        A literal on a property that is not there does not hold.
+        ``numbers`` are the properties of a case; a literal on one that is unknown (NaN) does not hold.
         """
         if not len(self._starts):
-            return []
-        values = np.full(self._size, np.nan)
-        values[np.fromiter(properties.keys(), np.intp, len(properties))] = np.fromiter(
-            properties.values(), np.float64, len(properties)
-        )
-        left = values[self._subjects]
-        holds = ~np.isnan(left)
+            return self._starts
+        left = numbers[self._subjects]
+        holds = np.empty(len(left), dtype=bool)
         for compare, start, stop in self._spans:
-            holds[start:stop] &= compare(left[start:stop], self._operands[start:stop])
+            compare(left[start:stop], self._operands[start:stop], out=holds[start:stop])
+            if compare is np.not_equal:  # the one comparison that is true of NaN
+                holds[start:stop] &= ~np.isnan(left[start:stop])
         true = np.flatnonzero(np.logical_and.reduceat(holds[self._members], self._starts))
         groups = self._groups[true]
         first = np.ones(len(true), dtype=bool)
         first[1:] = groups[1:] != groups[:-1]
-        return cast("list[int]", true[first].tolist())
+        numbers_of_first: NDArray[np.intp] = true[first]
+        return numbers_of_first

@@ -9,10 +9,10 @@ action: our rules conclude by firing and have no code to run.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import durable_rules_engine as c_engine
+import numpy as np
 
 MAX_RULES = 60
 MAX_PROPERTIES = 240
@@ -34,48 +34,51 @@ def check_build() -> None:
 
 
 class Shard:
-    """One ruleset of conjunctions. ``fired(members)`` gives the names of the rules that hold."""
+    """One ruleset of conjunctions, each some literals in JSON. ``fired`` gives the names of the rules that hold."""
 
-    def __init__(self, name: str, rules: Mapping[str, Sequence[str]], properties: Sequence[int]) -> None:
-        if not 0 < len(rules) <= MAX_RULES or len(properties) > MAX_PROPERTIES:
-            raise DurableError(
-                f"a shard takes 1 to {MAX_RULES} rules and at most {MAX_PROPERTIES} properties, "
-                f"got {len(rules)} and {len(properties)}"
-            )
-        self.properties = tuple(properties)
+    def __init__(self, name: str, rules: Mapping[str, Sequence[str]]) -> None:
+        if not 0 < len(rules) <= MAX_RULES:
+            raise DurableError(f"a shard takes 1 to {MAX_RULES} rules, got {len(rules)}")
+        self._name = name
         self._open = False
         conjunctions = {**rules, _PRIME: [f'{{"{_PRIME}":1}}']}
         members = (
             f'"{rule}":{{"all":[{{"m":{{"$and":[{",".join(literals)}]}}}}]}}' for rule, literals in conjunctions.items()
         )
-        self._handle = _call(c_engine.create_ruleset, name, f"{{{','.join(members)}}}")
+        try:
+            self._handle = c_engine.create_ruleset(name, f"{{{','.join(members)}}}")
+        except Exception as error:
+            raise DurableError(f"{name} cannot be built: {error}") from error
         self._open = True
         # One handled fact makes the resident session's state real; only then is delete_state safe at the end.
         if self._run(f'{{"id":"c","sid":"0","{_PRIME}":1}}') != [_PRIME]:
             raise DurableError("the engine did not answer its priming fact")
 
-    def fired(self, members: Mapping[int, str]) -> list[str]:
-        """Names of the rules whose literals all hold, given the case's JSON members by property."""
-        known = [members[index] for index in self.properties if index in members]
-        if not known:
-            return []
-        return self._run(f'{{"id":"c","sid":"0",{",".join(known)}}}')
+    def fired(self, members: Iterable[str]) -> list[str]:
+        """Names of the rules whose literals all hold of a fact with these JSON members."""
+        return self._run(f'{{"id":"c","sid":"0",{",".join(members)}}}')
 
     def _run(self, fact: str) -> list[str]:
-        code, state = _call(c_engine.assert_fact, self._handle, fact)[:2]
-        if code == _NOT_HANDLED:
-            return []
-        if code != _HANDLED:
-            raise DurableError(f"assert_fact answered {code}")
         fired: list[str] = []
+        handle = self._handle
         try:
-            started = _call(c_engine.start_action_for_state, self._handle, state)
-            message = started[1] if started else None
-            while message:
-                fired.append(message[2 : message.index('"', 2)])
-                message = _call(c_engine.complete_and_start_action, self._handle, state)
-        finally:
-            _call(c_engine.retract_fact, self._handle, fact)
+            code, state = c_engine.assert_fact(handle, fact)[:2]
+            if code == _NOT_HANDLED:
+                return fired
+            if code != _HANDLED:
+                raise DurableError(f"assert_fact answered {code}")
+            try:
+                started = c_engine.start_action_for_state(handle, state)
+                message = started[1] if started else None
+                while message:
+                    fired.append(message[2 : message.index('"', 2)])
+                    message = c_engine.complete_and_start_action(handle, state)
+            finally:
+                c_engine.retract_fact(handle, fact)
+        except DurableError:
+            raise
+        except Exception as error:  # the extension raises bare Exception with a number in its text
+            raise DurableError(f"{self._name}: {error}") from error
         return fired
 
     def close(self) -> None:
@@ -86,33 +89,66 @@ class Shard:
             c_engine.delete_ruleset(self._handle)
 
 
-def _call(function: Any, *arguments: Any) -> Any:
-    try:
-        return function(*arguments)
-    except Exception as error:  # the extension raises bare Exception with a number in its text
-        raise DurableError(f"{function.__name__}: {error}") from error
+class Shards:
+    """Any number of conjunctions, packed into rulesets. Each is some literals as (property, JSON), and has a number.
 
-
-def sharded(rules: Mapping[str, Sequence[tuple[int, str]]], prefix: str) -> list[Shard]:
-    """Pack rules, each some literals as (property, JSON), into shards.
-
-    The most used property stands first in a rule, and rules that begin alike stand together: they share tests, and a
-    shard is sent few properties. Measured on 1,000 rules, this takes a third off the time.
+    The most used property stands first in a conjunction, and those that begin alike stand together: they share tests,
+    and a shard is sent few properties. Measured on 1,000 rules, this takes a third off the time.
     """
-    used = Counter(index for literals in rules.values() for index, _ in literals)
-    ordered = {
-        name: sorted((-used[index], index, text) for index, text in literals) for name, literals in rules.items()
-    }
-    shards: list[Shard] = []
-    batch: dict[str, Sequence[str]] = {}
+
+    def __init__(self, conjunctions: Sequence[Sequence[tuple[int, str]]], prefix: str) -> None:
+        used = Counter(index for literals in conjunctions for index, _ in literals)
+        ordered = [sorted((-used[index], index, text) for index, text in literals) for literals in conjunctions]
+        self._width = max(used, default=0) + 1
+        self._shards: list[Shard] = []
+        places: list[int] = []
+        starts: list[int] = []
+        for batch in _packed(sorted(range(len(ordered)), key=lambda number: (ordered[number], number)), ordered):
+            for number in batch:
+                starts.append(len(places))
+                places += [len(self._shards) * self._width + index for _, index, _ in ordered[number]]
+            texts = {str(number): [text for _, _, text in ordered[number]] for number in batch}
+            self._shards.append(Shard(f"{prefix}{len(self._shards)}", texts))
+        # One entry a literal: its shard and property as one number, and its property.
+        self._places = np.array(places, dtype=np.intp)
+        self._properties = self._places % self._width
+        self._starts = np.array(starts, dtype=np.intp)
+        self._lengths = np.diff(np.append(self._starts, len(places)))
+
+    def fired(self, members: Mapping[int, str]) -> list[int]:
+        """Numbers of the conjunctions that hold, given the case's JSON members by property.
+
+        A conjunction with a property that the case does not have cannot hold: its other properties need not be sent.
+        """
+        if not self._shards or not members:
+            return []
+        known = np.zeros(max(self._width, max(members) + 1), dtype=bool)
+        known[list(members)] = True
+        possible = np.repeat(np.logical_and.reduceat(known[self._properties], self._starts), self._lengths)
+        wanted: dict[int, list[str]] = {}
+        for place in np.unique(self._places[possible]).tolist():
+            shard, index = divmod(place, self._width)
+            wanted.setdefault(shard, []).append(members[index])
+        return [int(name) for shard, texts in wanted.items() for name in self._shards[shard].fired(texts)]
+
+    def close(self) -> None:
+        """Free what durable-rules holds."""
+        for shard in self._shards:
+            shard.close()
+
+
+def _packed(numbers: Sequence[int], ordered: Sequence[Sequence[tuple[int, int, str]]]) -> Iterator[list[int]]:
+    """Batches of conjunctions, in order, within the limits of a ruleset."""
+    batch: list[int] = []
     read: set[int] = set()
-    for name, literals in sorted(ordered.items(), key=lambda rule: (rule[1], rule[0])):
-        properties = {index for _, index, _ in literals}
+    for number in numbers:
+        properties = {index for _, index, _ in ordered[number]}
+        if len(properties) > MAX_PROPERTIES:
+            raise DurableError(f"a rule reads at most {MAX_PROPERTIES} properties, got {len(properties)}")
         if batch and (len(batch) == MAX_RULES or len(read | properties) > MAX_PROPERTIES):
-            shards.append(Shard(f"{prefix}{len(shards)}", batch, sorted(read)))
-            batch, read = {}, set()
-        batch[name] = [text for _, _, text in literals]
+            yield batch
+            batch, read = [], set()
+        batch.append(number)
         read |= properties
     if batch:
-        shards.append(Shard(f"{prefix}{len(shards)}", batch, sorted(read)))
-    return shards
+        yield batch

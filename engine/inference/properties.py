@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import re2
+from numpy.typing import NDArray
 
 from engine.inference.normal_form import COMPARISONS, Comparison, Computed, FactOperandKey, Literal
 from engine.model.evidence import Value
@@ -27,37 +29,56 @@ _COMPARE: dict[Comparison, Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """A case's properties by their number in the table: as numbers, and as members of a JSON object."""
+    """A case's properties by their number in the table: as numbers (NaN is unknown), and as members of a JSON object.
 
-    numbers: dict[int, float]
+    Members are what durable-rules is given. A state that no rule can hold by is left out of them: most findings of a
+    case are absent, and few rules ask for an absent one.
+    """
+
+    numbers: NDArray[np.float64]
     members: dict[int, str]
 
 
 class PropertyTable:
-    """Numbers every subject of the literals, and a case's values for them: property ``i`` is ``p<i>`` in JSON."""
+    """Numbers every subject of the literals, and a case's values for them: property ``i`` is ``p<i>`` in JSON.
 
-    def __init__(self, literals: Iterable[Literal]) -> None:
+    ``literals`` are those by which rules hold, ``denials`` those by which they do not.
+    """
+
+    def __init__(self, literals: Iterable[Literal], denials: Iterable[Literal] = ()) -> None:
         self.index: dict[tuple[str, str], int] = {}
         self._facts: dict[str, int] = {}
         self._findings: dict[str, int] = {}
-        self._states: dict[int, tuple[str, str]] = {}
+        self._states: dict[tuple[int, bool], str] = {}
         self._computed: dict[str, tuple[int, Callable[[Mapping[str, Value]], bool | None]]] = {}
         self._codes: dict[str, int] = {}
+        self.asked_absent: set[str] = set()  # findings whose absence a rule holds by
         for literal in literals:
-            if (literal.kind, literal.subject) not in self.index:
-                self._add(literal, len(self.index))
-            if isinstance(literal.value, str):
-                self._codes.setdefault(literal.value, len(self._codes))
+            self._add(literal)
+            if literal.kind == "finding":
+                self._hold_by(literal.subject, bool(literal.value))
+        for literal in denials:
+            self._add(literal)
+        self.nobody = len(self.index)  # the place of a finding that no rule reads
 
-    def _add(self, literal: Literal, index: int) -> None:
-        self.index[literal.kind, literal.subject] = index
+    def _add(self, literal: Literal) -> None:
+        if isinstance(literal.value, str):
+            self._codes.setdefault(literal.value, len(self._codes))
+        if (literal.kind, literal.subject) in self.index:
+            return
+        index = self.index[literal.kind, literal.subject] = len(self.index)
         if literal.computed is not None:
             self._computed[literal.subject] = (index, _computed(literal.computed))
         elif literal.kind == "fact":
             self._facts[literal.subject] = index
         else:
             self._findings[literal.subject] = index
-            self._states[index] = (member_json(index, False), member_json(index, True))
+
+    def _hold_by(self, finding: str, state: bool) -> None:
+        index = self._findings[finding]
+        self._states[index, state] = member_json(index, state)
+        if not state:
+            self.asked_absent.add(finding)
 
     def number(self, value: Value) -> float:
         """The number that stands for a value. Text outside the vocabulary is -1, which no rule names."""
@@ -66,22 +87,31 @@ class PropertyTable:
     def of_case(self, facts: Mapping[str, Value], reported: Mapping[str, bool]) -> Properties:
         """Properties of all known facts, computed booleans and reported findings."""
         names = self._facts
-        numbers = {names[fact]: self.number(value) for fact, value in facts.items() if fact in names}
+        known = {names[fact]: self.number(value) for fact, value in facts.items() if fact in names}
         for index, compute in self._computed.values():
             truth = compute(facts)
             if truth is not None:
-                numbers[index] = truth
-        properties = Properties(numbers, {index: member_json(index, number) for index, number in numbers.items()})
+                known[index] = truth
+        numbers = np.full(self.nobody + 1, np.nan)
+        numbers[list(known)] = list(known.values())
+        properties = Properties(numbers, {index: member_json(index, number) for index, number in known.items()})
         for finding, state in reported.items():
-            self.add_finding(properties, finding, state)
+            self.set_finding(properties, finding, state)
         return properties
 
-    def add_finding(self, properties: Properties, finding: str, present: bool) -> None:
-        """A finding's state as a property, if any rule reads it."""
-        index = self._findings.get(finding)
-        if index is not None:
-            properties.numbers[index] = present
-            properties.members[index] = self._states[index][present]
+    def place(self, finding: str) -> int:
+        """The property of a finding, ``nobody`` if no rule reads it."""
+        return self._findings.get(finding, self.nobody)
+
+    def set_finding(self, properties: Properties, finding: str, present: bool) -> None:
+        """A finding's state, in place of any other it had."""
+        index = self.place(finding)
+        properties.numbers[index] = present
+        member = self._states.get((index, present))
+        if member is not None:
+            properties.members[index] = member
+        else:
+            properties.members.pop(index, None)
 
     def literal_json(self, literal: Literal) -> str:
         """The literal in durable-rules' own words."""

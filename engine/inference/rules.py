@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
+import numpy as np
+
 from engine.inference.conjunctions import Conjunctions
-from engine.inference.durable import DurableError, Shard, check_build, sharded
-from engine.inference.normal_form import Alternative, alternatives
+from engine.inference.durable import DurableError, Shards, check_build
+from engine.inference.normal_form import Alternative, Literal, alternatives
 from engine.inference.properties import Properties, PropertyTable
 from engine.inference.reference import Evaluator, evaluator
 from engine.model.conditions import Condition, findings_read
@@ -64,9 +66,15 @@ class RuleBook:
                 ways[rule, False] = tuple(alternatives(condition, False))
             except ValueError as error:
                 raise RuleError(f"{rule}: {error}") from None
-        literals = [literal for way in ways.values() for alternative in way for literal in alternative]
         evaluators = {rule: evaluator(condition) for rule, condition in rules.items()}
-        return RuleBook(levels_of(rules), ways, evaluators, PropertyTable(literals))
+        return RuleBook(
+            levels_of(rules), ways, evaluators, PropertyTable(_literals(ways, True), _literals(ways, False))
+        )
+
+
+def _literals(ways: Mapping[tuple[str, bool], tuple[Alternative, ...]], holds: bool) -> list[Literal]:
+    alternatives_ = (way for (_, truth), way in ways.items() if truth is holds)
+    return [literal for way in alternatives_ for alternative in way for literal in alternative]
 
 
 def levels_of(rules: Mapping[str, Condition]) -> tuple[tuple[str, ...], ...]:
@@ -119,6 +127,7 @@ class RuleEngine:
         # By level: the ways in which each rule holds, for durable-rules, and those in which it does not.
         self._present = [self._ways(rules, True) for rules in book.levels]
         self._absent = [self._ways(rules, False) for rules in book.levels]
+        self._places = [np.array([book.table.place(rule) for rule, _ in ways], np.intp) for ways in self._absent]
         self._denials = [Conjunctions([book.ways[rule, False] for rule in rules], book.table) for rules in book.levels]
         self._shards = self._build()
 
@@ -154,32 +163,38 @@ class RuleEngine:
     def close(self) -> None:
         levels, self._shards = self._shards, []
         for shards in levels:
-            for shard in shards:
-                shard.close()
+            shards.close()
 
     def _by_durable_rules(self, facts: Mapping[str, Value], reported: Mapping[str, bool]) -> dict[str, Decision]:
         if len(self._shards) != len(self.book.levels):
             raise DurableError("there is no engine: it is closed, or could not be rebuilt")
-        table = self.book.table
-        properties = table.of_case(facts, reported)
+        properties = self.book.table.of_case(facts, reported)
         decisions: dict[str, Decision] = {}
         for level in range(len(self._shards)):
-            decided = self._decide_level(level, properties)
-            decisions |= decided
-            for rule, decision in decided.items():
-                table.add_finding(properties, rule, decision.holds)
+            self._decide_level(level, properties, reported, decisions)
         return decisions
 
-    def _decide_level(self, level: int, properties: Properties) -> dict[str, Decision]:
+    def _decide_level(
+        self, level: int, properties: Properties, reported: Mapping[str, bool], decisions: dict[str, Decision]
+    ) -> None:
         """What fired is present; what did not, and cannot any more, is absent. Each by its first way that holds."""
-        fired = [int(name) for shard in self._shards[level] for name in shard.fired(properties.members)]
+        fired = self._shards[level].fired(properties.members)
         denied = self._denials[level].first_true(properties.numbers)
         # Backwards, so that of several ways the first is what remains.
         present = dict([self._present[level][number] for number in sorted(fired, reverse=True)])
-        absent = dict([self._absent[level][number] for number in denied])
-        if not present.keys().isdisjoint(absent.keys()):
-            raise DurableError(f"{min(present.keys() & absent.keys())} was found both to hold and not to hold")
-        return present | absent
+        ways = self._absent[level]
+        decisions.update([ways[number] for number in denied.tolist()])
+        if not present.keys().isdisjoint(decisions):
+            raise DurableError(f"{min(present.keys() & decisions.keys())} was found both to hold and not to hold")
+        decisions.update(present)
+        table = self.book.table
+        properties.numbers[self._places[level][denied]] = 0.0
+        for rule in present:
+            table.set_finding(properties, rule, True)
+        for rule in table.asked_absent.union(reported):
+            decision = decisions.get(rule)
+            if decision is not None and not decision.holds:
+                table.set_finding(properties, rule, False)
 
     def _by_reference(
         self, facts: Mapping[str, Value], reported: Mapping[str, bool]
@@ -196,9 +211,9 @@ class RuleEngine:
                 return way
         raise RuleError(f"{rule} was decided without a reason")  # the two normal forms would contradict each other
 
-    def _build(self) -> list[list[Shard]]:
+    def _build(self) -> list[Shards]:
         return [
-            sharded({str(number): self._encoded(d.because) for number, (_, d) in enumerate(ways)}, f"level{level}.")
+            Shards([self._encoded(decision.because) for _, decision in ways], f"level{level}.")
             for level, ways in enumerate(self._present)
         ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.inference.durable import MAX_PROPERTIES, MAX_RULES, DurableError, Shard, sharded
+from engine.inference.durable import MAX_PROPERTIES, MAX_RULES, DurableError, Shard, Shards
 from engine.inference.properties import member_json
 
 
@@ -12,51 +12,65 @@ def literal(index: int, value: str = "1") -> tuple[int, str]:
     return index, f'{{"p{index}":{value}}}'
 
 
-def test_sixty_rules_a_shard() -> None:
-    rules = {str(number): [literal(number % 7, str(number))] for number in range(61)}
-    shards = sharded(rules, "test")
-    assert len(shards) == 2
-    fired = [
-        [name for shard in shards for name in shard.fired({number % 7: member_json(number % 7, number)})]
-        for number in range(61)
-    ]
-    assert fired == [[str(number)] for number in range(61)]
-    for shard in shards:
-        shard.close()
+def members(*properties: int) -> dict[int, str]:
+    return {index: member_json(index, 1) for index in properties}
 
 
-def test_at_most_240_properties_a_shard() -> None:
-    rules = {str(number): [literal(10 * number + i) for i in range(10)] for number in range(25)}
-    shards = sharded(rules, "test")
-    assert [len(shard.properties) for shard in shards] == [240, 10]
-    everything = {index: member_json(index, 1) for index in range(250)}
-    assert sorted(int(name) for shard in shards for name in shard.fired(everything)) == list(range(25))
-    for shard in shards:
-        shard.close()
+@pytest.fixture
+def build():
+    """Shards that are closed after the test."""
+    made: list[Shards] = []
+
+    def make(conjunctions) -> Shards:
+        made.append(Shards(conjunctions, "test"))
+        return made[-1]
+
+    yield make
+    for shards in made:
+        shards.close()
+
+
+def test_each_rule_is_found_in_whatever_shard_it_lies(build) -> None:
+    shards = build([[literal(number % 7, str(number))] for number in range(2 * MAX_RULES + 1)])
+    for number in range(2 * MAX_RULES + 1):
+        assert shards.fired({number % 7: member_json(number % 7, number)}) == [number]
+
+
+def test_more_properties_than_a_shard_takes(build) -> None:
+    shards = build([[literal(10 * number + i) for i in range(10)] for number in range(25)])
+    assert sorted(shards.fired(members(*range(250)))) == list(range(25))
+    with pytest.raises(DurableError, match=f"at most {MAX_PROPERTIES} properties, got 241"):
+        build([[literal(i) for i in range(MAX_PROPERTIES + 1)]])
+
+
+def test_a_rule_with_a_property_that_is_not_there_does_not_fire(build) -> None:
+    shards = build([[literal(0), literal(1)], [literal(1)], [literal(2), literal(3)]])
+    assert shards.fired(members(1, 2)) == [1]
+    assert sorted(shards.fired(members(0, 1, 900))) == [0, 1]
+    assert shards.fired(members(900)) == []
+    assert shards.fired({}) == []
+    assert build([]).fired(members(0)) == []
 
 
 @pytest.mark.parametrize("rules", [0, MAX_RULES + 1])
 def test_a_shard_refuses_what_would_break_the_engine(rules) -> None:
-    with pytest.raises(DurableError, match=f"1 to {MAX_RULES} rules .* got {rules} and 1"):
-        Shard("test", {str(number): ['{"p0":1}'] for number in range(rules)}, [0])
-    with pytest.raises(DurableError, match=f"at most {MAX_PROPERTIES} properties, got 1 and 241"):
-        Shard("test", {"0": ['{"p0":1}']}, range(MAX_PROPERTIES + 1))
+    with pytest.raises(DurableError, match=f"1 to {MAX_RULES} rules, got {rules}"):
+        Shard("test", {str(number): ['{"p0":1}'] for number in range(rules)})
 
 
 def test_all_rules_of_a_full_shard_fire_together() -> None:
     """The extension's match stack holds 64: more matches of one fact at once would be error 303."""
-    shard = Shard("test", {str(number): [f'{{"$gte":{{"p0":{number}}}}}'] for number in range(MAX_RULES)}, [0])
-    assert sorted(map(int, shard.fired({0: member_json(0, 1000.0)}))) == list(range(MAX_RULES))
-    assert shard.fired({0: member_json(0, -1.0)}) == []
-    assert shard.fired({}) == []
+    shard = Shard("test", {str(number): [f'{{"$gte":{{"p0":{number}}}}}'] for number in range(MAX_RULES)})
+    assert sorted(map(int, shard.fired([member_json(0, 1000.0)]))) == list(range(MAX_RULES))
+    assert shard.fired([member_json(0, -1.0)]) == []
     shard.close()
 
 
 def test_the_session_forgets_each_case() -> None:
-    shard = Shard("test", {"both": ['{"p0":1}', '{"p1":1}']}, [0, 1])
-    assert shard.fired({0: member_json(0, 1)}) == []
-    assert shard.fired({1: member_json(1, 1)}) == []
-    assert shard.fired({0: member_json(0, 1), 1: member_json(1, 1)}) == ["both"]
+    shard = Shard("test", {"both": ['{"p0":1}', '{"p1":1}']})
+    assert shard.fired([member_json(0, 1)]) == []
+    assert shard.fired([member_json(1, 1)]) == []
+    assert shard.fired([member_json(0, 1), member_json(1, 1)]) == ["both"]
     shard.close()
     shard.close()
 
