@@ -47,8 +47,9 @@ def conclusions(
             result[name] = Conclusion(name, report.value, report.kind, False, (), (), report.sources, against)
         return result.get(name)
 
-    for name in findings:
-        conclude(name)
+    for name in (*decisions, *reported):
+        if name in findings:
+            conclude(name)
     return dict(sorted(result.items()))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -54,16 +53,23 @@ def plan(
     """
     view = _View.of(ranking, decided)
     costs = ranking.network.calibration.costs
-    proposals = [
-        (name, kind, asks, cost)
-        for name, kind, asks, cost in _proposals(checks, findings, view, costs)
-        if sum(view.gains[f] for f in asks) >= MIN_GAIN_BITS
-    ]
     # The gain of several findings together is at most the sum of their own: only the promising are worked out.
-    proposals.sort(key=lambda p: (-sum(view.gains[f] for f in p[2]) / p[3], p[0]))
-    planned = [_planned(view, *proposal) for proposal in proposals[: 2 * limit]]
-    planned.sort(key=lambda p: (-p.gain / p.cost, p.id))
-    return _without_repeats([p for p in planned if p.gain >= MIN_GAIN_BITS])[:limit]
+    proposals = sorted(_proposals(checks, findings, view, costs), key=lambda p: (-p.at_most / p.cost, p.id))
+    rated = [(_gain(view, p.asks), p) for p in proposals[: 2 * limit]]
+    rated.sort(key=lambda item: (-item[0] / item[1].cost, item[1].id))
+    chosen = _without_repeats([(gain, p) for gain, p in rated if gain >= MIN_GAIN_BITS])[:limit]
+    return [Planned(p.id, p.kind, p.asks, gain, p.cost, _outcomes(view, p.asks[0])) for gain, p in chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """A check or a question that could be worth its cost: ``at_most`` bounds its gain."""
+
+    id: str
+    kind: Literal["check", "question"]
+    asks: tuple[str, ...]
+    cost: float
+    at_most: float
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,7 @@ class _View:
     share: Array
     open: Mapping[str, int]
     chances: Array
+    entropy: float
     gains: Mapping[str, float]
 
     @staticmethod
@@ -99,7 +106,7 @@ class _View:
         gains = dict(zip(names, np.maximum(0.0, now - after).tolist(), strict=True))
         return _View(
             tuple(network.causes[row].id for row in rows), weights, share,
-            {f: index for index, f in enumerate(names)}, chances, gains,
+            {f: index for index, f in enumerate(names)}, chances, now, gains,
         )  # fmt: skip
 
     def chance(self, finding: str, present: bool) -> Array:
@@ -110,31 +117,30 @@ class _View:
 
 def _proposals(
     checks: Mapping[str, Check], findings: Mapping[str, Finding], view: _View, costs: Costs
-) -> Iterator[tuple[str, Literal["check", "question"], tuple[str, ...], float]]:
+) -> Iterator[_Proposal]:
+    gains = view.gains
     for check in checks.values():
-        asks = tuple(sorted((f for f in check.settles if f in view.open), key=lambda f: (-view.gains[f], f)))
-        if asks:
+        open_ = [finding for finding in check.settles if finding in gains]
+        at_most = sum([gains[finding] for finding in open_])
+        if at_most >= MIN_GAIN_BITS:
+            asks = tuple(sorted(open_, key=lambda f: (-gains[f], f)))
             cost = costs.fixed + check.minutes + costs.accelerator * check.accelerators + costs.risk[check.risk]
-            yield check.id, "check", asks, cost
-    for name in view.open:
+            yield _Proposal(check.id, "check", asks, cost, at_most)
+    for name, gain in gains.items():
         # What only a check can tell is not worth asking a person.
-        if findings[name].ask is not None and findings[name].visible:
-            yield name, "question", (name,), costs.question + costs.fixed
+        if gain >= MIN_GAIN_BITS and findings[name].ask is not None and findings[name].visible:
+            yield _Proposal(name, "question", (name,), costs.question + costs.fixed, gain)
 
 
-def _planned(view: _View, name: str, kind: Literal["check", "question"], asks: tuple[str, ...], cost: float) -> Planned:
-    gain = view.gains[asks[0]] if len(asks) == 1 else _joint_gain(view, asks[:MAX_JOINT])
-    outcomes = tuple(_outcome(view, asks[0], present) for present in (True, False))
-    return Planned(name, kind, asks, gain, cost, outcomes)
-
-
-def _joint_gain(view: _View, asks: tuple[str, ...]) -> float:
-    """Expected entropy drop of learning several findings, which are independent given the hypothesis."""
-    after = 0.0
-    for states in product((True, False), repeat=len(asks)):
-        joint = view.weights * np.prod([view.chance(f, s) for f, s in zip(asks, states, strict=True)], axis=0)
-        after += _expected_entropy(joint[:, None], view.share)[0]
-    return max(0.0, _entropy(view.weights @ view.share) - after)
+def _gain(view: _View, asks: tuple[str, ...]) -> float:
+    """Expected entropy drop of learning the findings, which are independent given the hypothesis."""
+    if len(asks) == 1:
+        return view.gains[asks[0]]
+    joint = view.weights[:, None]
+    for finding in asks[:MAX_JOINT]:
+        chance = view.chance(finding, True)[:, None]
+        joint = np.concatenate([joint * chance, joint * (1.0 - chance)], axis=1)
+    return max(0.0, view.entropy - float(_expected_entropy(joint, view.share).sum()))
 
 
 def _expected_entropy(joint: Array, share: Array) -> Array:
@@ -151,6 +157,10 @@ def _entropy(distribution: Array) -> float:
     return float(-(distribution * np.log2(np.maximum(distribution, 1e-300))).sum())
 
 
+def _outcomes(view: _View, finding: str) -> tuple[Outcome, ...]:
+    return _outcome(view, finding, True), _outcome(view, finding, False)
+
+
 def _outcome(view: _View, finding: str, present: bool) -> Outcome:
     joint = view.weights * view.chance(finding, present)
     total = float(joint.sum())
@@ -159,13 +169,13 @@ def _outcome(view: _View, finding: str, present: bool) -> Outcome:
     return Outcome(finding, present, total, tuple((view.causes[row], float(lead[row])) for row in order))
 
 
-def _without_repeats(proposals: Sequence[Planned]) -> list[Planned]:
+def _without_repeats(rated: Sequence[tuple[float, _Proposal]]) -> list[tuple[float, _Proposal]]:
     """Of several ways to learn the same finding, keep the one with the best gain per cost: the first."""
     asked: set[str] = set()
     kept = []
-    for proposal in proposals:
+    for gain, proposal in rated:
         if proposal.asks[0] not in asked:
-            kept.append(proposal)
+            kept.append((gain, proposal))
             asked.update(proposal.asks)
     return kept
 

@@ -175,17 +175,14 @@ def rank(
     single = np.where(grounds > 0, single, np.minimum(single, -1.0))
     hypotheses: list[tuple[int, ...]] = [(), *((row,) for row in range(len(network.causes)))]
     scores = [0.0, *single.tolist()]
-    for members, score in _several(network, evidence, prior, single, grounds, miss):
+    for members, score in _several(network, evidence, prior, single, grounds, miss, bits):
         hypotheses.append(members)
         scores.append(score)
     weights = _normalised(np.array(scores), network.calibration.temperature)
     listed = (grounds > 0) | (resemblance > network.calibration.caps.resemblance_bits / 2)
-    share = _shares(hypotheses, bits, listed)
+    share, membership = _shares(hypotheses, bits, listed)
     lead = weights @ share
-    marginal = np.zeros(len(network.causes))
-    for weight, members in zip(weights, hypotheses, strict=True):
-        for row in members:
-            marginal[row] += weight
+    marginal = weights @ membership
     unknown = max(0.0, 1.0 - float(lead.sum()))
     return Ranking(
         network, evidence, tuple(hypotheses), weights, share, lead, marginal, unknown, bits, excluded, resemblance
@@ -220,7 +217,7 @@ def _excluded(network: Network, evidence: Evidence) -> dict[int, dict[str, float
 
 
 def _several(
-    network: Network, evidence: Evidence, prior: Array, single: Array, grounds: Array, miss: Array
+    network: Network, evidence: Evidence, prior: Array, single: Array, grounds: Array, miss: Array, bits: Array
 ) -> list[tuple[tuple[int, ...], float]]:
     """Pairs among the best single causes, and triples grown from the best pairs.
 
@@ -229,32 +226,36 @@ def _several(
     """
     search = network.calibration.search
     best = [row for row in descending(single)[: search.pairs_of] if grounds[row] >= search.member_bits]
-    pairs = _weighed(network, evidence, prior, miss, [tuple(sorted(pair)) for pair in combinations(best, 2)])
-    pairs.sort(key=lambda item: (-item[1], item[0]))
+    own = np.where(~evidence.context, bits, 0.0).sum(axis=1)
+    pairs = list(combinations(sorted(best), 2))
+    scores, support = _weighed(network, evidence, prior, miss, pairs)
+    members = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    worthwhile = support - own[members].max(axis=1, initial=-np.inf) >= search.member_bits
+    found = sorted(
+        ((pairs[i], float(scores[i])) for i in np.flatnonzero(worthwhile)), key=lambda item: (-item[1], item[0])
+    )
+    by_pair = dict(zip(pairs, support.tolist(), strict=True))
     grown = sorted({
-        tuple(sorted({*members, row})) for members, _ in pairs[: search.triples_from] for row in best
-        if row not in members
+        tuple(sorted({*pair, row})) for pair, _ in found[: search.triples_from] for row in best if row not in pair
     })  # fmt: skip
-    return pairs + _weighed(network, evidence, prior, miss, grown)
+    scores, support = _weighed(network, evidence, prior, miss, grown)
+    return found + [
+        (triple, float(score))
+        for triple, score, explained in zip(grown, scores, support.tolist(), strict=True)
+        if explained - max(by_pair[pair] for pair in combinations(triple, 2)) >= search.member_bits
+    ]
 
 
 def _weighed(
-    network: Network, evidence: Evidence, prior: Array, miss: Array, sets: list[tuple[int, ...]]
-) -> list[tuple[tuple[int, ...], float]]:
+    network: Network, evidence: Evidence, prior: Array, miss: Array, sets: Sequence[tuple[int, ...]]
+) -> tuple[Array, Array]:
+    """For sets of causes of equal size: their scores, and the non-context evidence that each explains, in bits."""
     if not sets:
-        return []
+        return np.zeros(0), np.zeros(0)
     members = np.array(sets, dtype=np.intp)
     together = weigh(network, evidence, miss[members].prod(axis=1))
-    total = together.sum(axis=1)
     support = np.where(~evidence.context, together, 0.0).sum(axis=1)
-    worthwhile = np.ones(len(sets), dtype=bool)
-    for left_out in range(members.shape[1]):
-        others = np.delete(members, left_out, axis=1)
-        without = weigh(network, evidence, miss[others].prod(axis=1))
-        gain = support - np.where(~evidence.context, without, 0.0).sum(axis=1)
-        worthwhile &= gain >= network.calibration.search.member_bits
-    scores = _prior_of_several(network, prior, members) + total
-    return [(sets[i], float(scores[i])) for i in range(len(sets)) if worthwhile[i]]
+    return _prior_of_several(network, prior, members) + together.sum(axis=1), support
 
 
 def _prior_of_several(network: Network, prior: Array, members: NDArray[np.intp]) -> Array:
@@ -277,14 +278,19 @@ def _normalised(scores: Array, temperature: float) -> Array:
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
-def _shares(hypotheses: Sequence[tuple[int, ...]], bits: Array, listed: NDArray[np.bool_]) -> Array:
-    """How a hypothesis' mass is split among its causes: by the bits each explains. Unlisted causes get none."""
-    share = np.zeros((len(hypotheses), len(listed)))
-    own = bits.sum(axis=1)
-    for index, members in enumerate(hypotheses):
-        if len(members) == 1:
-            share[index, members[0]] = float(listed[members[0]])
-        elif members:
-            parts = np.maximum(own[list(members)], 0.1)
-            share[index, list(members)] = parts / parts.sum()
-    return share
+def _shares(
+    hypotheses: Sequence[tuple[int, ...]], bits: Array, listed: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """How a hypothesis' mass is split among its causes, by the bits each explains; and its causes, each with 1.
+
+    An unlisted cause alone gets no share.
+    """
+    rows = np.repeat(np.arange(len(hypotheses)), [len(members) for members in hypotheses])
+    columns = np.array([row for members in hypotheses for row in members], dtype=np.intp)
+    membership = np.zeros((len(hypotheses), len(listed)))
+    membership[rows, columns] = 1.0
+    share = membership * np.maximum(bits.sum(axis=1), 0.1)
+    share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-9)
+    alone = membership.sum(axis=1) == 1
+    share[alone] *= listed
+    return share, membership
