@@ -26,10 +26,11 @@ types: dev ## mypy, strict
 contracts: dev ## who may import whom
 	.venv/bin/lint-imports --no-cache
 
-bench: dev ## rules against CLIPS, experta and plain Python, in one run
+bench: dev ## rules against CLIPS, experta and plain Python, and the service under load
 	@test -x bench/.venv/bin/python || .venv/bin/python -m venv bench/.venv
 	@bench/.venv/bin/pip install --quiet --no-deps --require-hashes -r bench/requirements.lock
 	.venv/bin/python -m bench.engine
+	.venv/bin/python -m bench.api
 
 lock: dev ## resolve pyproject.toml anew into both lock files
 	.venv/bin/uv pip compile $(LOCK) --upgrade --group build -o requirements.lock

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from api import errors
 from api.expert import Expert, default_source
-from api.limits import BodyLimit
+from api.limits import HeadAsGet, RequestLimits
 from api.reader import Source
 from api.routes import calculators, diagnoses, health, pages, pipeline
 from api.routes.knowledge import make_router
@@ -60,7 +60,8 @@ def create_app(settings: Settings, knowledge: Knowledge | None = None, source: S
         pages.router,
     ):
         app.include_router(router)
-    app.add_middleware(BodyLimit, max_document=settings.max_document_bytes, max_upload=settings.max_upload_bytes)
+    app.add_middleware(RequestLimits, settings=settings)
+    app.add_middleware(HeadAsGet)
     app.add_middleware(Telemetry, logger=logger, metrics=metrics)
     return app
 

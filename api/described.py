@@ -10,7 +10,7 @@ from engine.model.base import Frozen
 
 COMPONENTS = "#/components/schemas/"
 _ANY_INPUT = ("bad-json", "bad-yaml", "too-large", "unsupported-media-type", "invalid-input", "too-deep")
-POST_PROBLEMS = (*_ANY_INPUT, "key-in-flight", "key-reused")
+POST_PROBLEMS = (*_ANY_INPUT, "body-timeout", "key-in-flight", "key-reused")
 REPLAY_HEADER = {
     "Idempotent-Replayed": {
         "description": "Present, with the value true, if this is the stored answer to an earlier request.",
@@ -42,16 +42,16 @@ class ProblemDocument(Frozen):
 def problems(*slugs: str) -> dict[int | str, dict[str, Any]]:
     """OpenAPI responses for the kinds of problems an operation may answer with."""
     responses: dict[int | str, dict[str, Any]] = {}
-    for slug in (*slugs, "internal"):
+    for slug in (*slugs, "unknown-host", "internal"):
         kind = KINDS[slug]
         response = responses.setdefault(
             kind.status,
             {
-                "description": kind.title,
+                "description": kind.title.en,
                 "content": {MEDIA_TYPE: {"schema": {"$ref": f"{COMPONENTS}ProblemDocument"}, "examples": {}}},
             },
         )
-        response["content"][MEDIA_TYPE]["examples"][slug] = {"summary": kind.title, "value": _example(slug)}
+        response["content"][MEDIA_TYPE]["examples"][slug] = {"summary": kind.title.en, "value": _example(slug)}
     return responses
 
 
@@ -59,9 +59,9 @@ def _example(slug: str) -> dict[str, Any]:
     kind = KINDS[slug]
     example = {
         "type": f"/problems/{slug}",
-        "title": kind.title,
+        "title": kind.title.en,
         "status": kind.status,
-        "detail": kind.meaning,
+        "detail": kind.meaning.en,
         "request_id": "3f0c6f5e6f4e4c0f9a55a1a2f6f7c1de",
     }
     if slug != "invalid-input":

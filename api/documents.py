@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any, Literal
 
+from api.messages import say
 from api.problem import Problem
 from api.validation import MAX_REASON
 from engine.evidence.case_file import CaseError, parse_document
@@ -37,14 +38,15 @@ def load_json(text: bytes) -> Any:
     try:
         data = json.loads(text.decode("utf-8-sig"), object_pairs_hook=_without_repeats)
     except UnicodeDecodeError as error:
-        raise Problem("bad-json", f"Byte {error.start} is not UTF-8. Save the text as UTF-8.") from error
+        raise Problem("bad-json", say("not-utf8", at=error.start)) from error
     except json.JSONDecodeError as error:
-        raise Problem("bad-json", f"Line {error.lineno}, column {error.colno}: {error.msg}.") from error
+        raise Problem("bad-json", say("json-place", line=error.lineno, column=error.colno, reason=error.msg)) from error
     except RecursionError as error:
         raise _too_deep() from error
     except ValueError as error:  # a number with more digits than int() takes
-        raise Problem("bad-json", "A whole number has more than 4,300 digits. Send it as text in quotes.") from error
-    if _is_deeper(data, MAX_DEPTH):
+        raise Problem("bad-json", say("json-digits")) from error
+    # Nothing is nested deeper than it has brackets; counting those takes a hundredth of walking through the data.
+    if text.count(b"{") + text.count(b"[") > MAX_DEPTH and _is_deeper(data, MAX_DEPTH):
         raise _too_deep()
     if _SURROGATE.search(text):
         _refuse_lone_surrogates(data)
@@ -59,9 +61,7 @@ def _refuse_lone_surrogates(data: Any) -> None:
     try:
         json.dumps(data, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise Problem(
-            "bad-json", r"A \ud800 to \udfff escape stands alone: it is half a character. Delete it."
-        ) from error
+        raise Problem("bad-json", say("json-surrogate")) from error
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(entries) < len(pairs):
         seen: set[str] = set()
         repeated = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise Problem("bad-json", f"The key {_short(repeated)} stands twice in one object. Keep one of the two.")
+        raise Problem("bad-json", say("json-repeat", key=_short(repeated)))
     return entries
 
 
@@ -79,7 +79,7 @@ def _short(key: str) -> str:
 
 
 def _too_deep() -> Problem:
-    return Problem("too-deep", f"Objects and lists may be nested at most {MAX_DEPTH} levels deep.")
+    return Problem("too-deep", say("too-deep", levels=MAX_DEPTH))
 
 
 def _is_deeper(data: Any, limit: int) -> bool:
@@ -105,8 +105,9 @@ def load_yaml(text: bytes) -> Any:
     try:
         return parse_document(text.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise Problem("bad-yaml", f"Byte {error.start} is not UTF-8. Save the text as UTF-8.") from error
+        raise Problem("bad-yaml", say("not-utf8", at=error.start)) from error
     except CaseError as error:
         where, reason = error.problems[0]
-        place = f"{where.capitalize()}: " if where else ""
-        raise Problem("bad-yaml", f"{place}{reason[:MAX_REASON]}.") from error
+        line = where.removeprefix("line ")
+        key = "yaml-line" if line.isdigit() else "yaml"
+        raise Problem("bad-yaml", say(key, line=line, reason=reason[:MAX_REASON])) from error

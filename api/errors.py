@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from api import language
+from api.messages import say
 from api.problem import KINDS, Problem, invalid_input
 from api.validation import explain
 
@@ -19,23 +20,25 @@ if TYPE_CHECKING:
 
 MEDIA_TYPE = "application/problem+json"
 _BY_STATUS = {404: "not-found", 405: "method-not-allowed", 413: "too-large", 415: "unsupported-media-type"}
+_DETAILS = {"not-found": "no-path", "method-not-allowed": "no-method"}
 
 
-def problem_response(problem: Problem, request_id: str) -> Response:
-    """The problem document as an HTTP response."""
+def problem_response(problem: Problem, request: Request) -> Response:
+    """The problem document as the answer to ``request``, in the language it asks for."""
+    lang = language.asked(request)
     document: dict[str, Any] = {
         "type": f"/problems/{problem.kind.slug}",
-        "title": problem.kind.title,
+        "title": problem.kind.title.get(lang),
         "status": problem.kind.status,
-        "detail": problem.detail,
-        "request_id": request_id,
+        "detail": problem.detail.get(lang),
+        "request_id": request.state.request_id,
     }
     if problem.errors:
-        document["errors"] = [asdict(error) for error in problem.errors]
+        document["errors"] = [error.told(lang) for error in problem.errors]
     return Response(
         json.dumps(document, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace"),
         status_code=problem.kind.status,
-        headers=problem.headers,
+        headers={"Content-Language": lang, "Vary": "Accept-Language", **problem.headers},
         media_type=MEDIA_TYPE,
     )
 
@@ -47,29 +50,24 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _on_validation_error)
 
 
-def request_id_of(request: Request) -> str:
-    """The id under which the log knows the request."""
-    return str(request.state.request_id)
-
-
 async def _on_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, Problem)
-    return problem_response(error, request_id_of(request))
+    return problem_response(error, request)
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:
     """Errors of the framework itself: no such path, no such method."""
     assert isinstance(error, HTTPException)
     slug = _BY_STATUS.get(error.status_code, "bad-request" if error.status_code < 500 else "internal")
-    details = {
-        "not-found": "No operation has this path; see /docs for those there are.",
-        "method-not-allowed": "This path does not have this method; see the Allow header.",
-    }
-    detail = details.get(slug, KINDS[slug].meaning)
-    return problem_response(Problem(slug, detail, headers=error.headers), request_id_of(request))
+    detail = say(_DETAILS[slug]) if slug in _DETAILS else KINDS[slug].meaning
+    headers = dict(error.headers or {})
+    allowed = headers.get("Allow", "").split(", ")
+    if "GET" in allowed and "HEAD" not in allowed:  # see HeadAsGet
+        headers["Allow"] = ", ".join((*allowed, "HEAD"))
+    return problem_response(Problem(slug, detail, headers=headers), request)
 
 
 async def _on_validation_error(request: Request, error: Exception) -> Response:
     """Query, path and header parameters; bodies are checked in :mod:`api.submission`."""
     assert isinstance(error, RequestValidationError)
-    return problem_response(invalid_input(explain(error.errors())), request_id_of(request))
+    return problem_response(invalid_input(explain(error.errors())), request)

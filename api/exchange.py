@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Header
 from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,23 +14,15 @@ from engine.model.base import Frozen, Lang
 
 VARY = {"Vary": "Accept-Language"}
 
-AcceptLanguage = Annotated[
-    str | None,
-    Header(
-        description="Language of the texts: en or zh; English if neither is named. The query parameter lang wins.",
-        examples=["zh-CN,zh;q=0.9,en;q=0.5"],
-    ),
-]
-
 
 class LangParameters(Frozen):
     """Query parameters that every operation with texts has."""
 
     lang: Lang | None = Field(None, description="Language of the texts; wins over Accept-Language.")
 
-    def chosen(self, accept_language: str | None) -> Lang:
+    def chosen(self, request: Request) -> Lang:
         """The language to answer in."""
-        return self.lang or language.choose(accept_language)
+        return self.lang or language.choose(request.headers.get("accept-language"))
 
 
 def expert_of(request: Request) -> Expert:

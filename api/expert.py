@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from api.messages import say
 from api.problem import Problem
 from api.reader import Collect, Reader, ReaderError, Source, evidence
 
@@ -50,7 +51,7 @@ def _given(knowledge: Knowledge) -> Knowledge:
 def _build(knowledge: Knowledge) -> Diagnoser:
     from engine.diagnose import Diagnoser
 
-    return Diagnoser(knowledge)
+    return Diagnoser(knowledge, keep=True)
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ class Expert:
         """
         with self.lease() as generation:
             if cause not in generation.knowledge.active_causes:
-                raise Problem("unknown-id", "No cause that can be diagnosed has the id in 'cause'; see /v1/causes.")
+                raise Problem("unknown-id", say("no-active-cause"))
             job = WhyNot(submission, cause, lang)
             answer: WhyNotOut = (
                 job(generation.diagnoser) if self._is_small(submission) else await generation.reader.run(job)
@@ -193,7 +194,7 @@ class Expert:
 
     def _in_use(self) -> Generation:
         if self._current is None:
-            raise Problem("not-ready", "No knowledge base is loaded.", headers={"Retry-After": "5"})
+            raise Problem("not-ready", say("no-knowledge"), headers={"Retry-After": "5"})
         return self._current
 
     def _new_reader(self) -> Reader:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from fastapi import Header
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from api import language
+from api.messages import say
+from api.multipart import close_form
 from api.problem import Problem, invalid_input
 from api.store import Outcome, StoredAnswer
 from api.submission import content_digest
@@ -28,17 +29,6 @@ REPLAYED = "Idempotent-Replayed"
 PATTERN = r'^("[!#-~]{1,126}"|[!#-~]{1,128})$'
 _KEPT_HEADERS = ("content-type", "content-language", "vary")
 
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        alias=HEADER,
-        description="A text of your choice, one for each new request, such as a UUID. If the request is sent again "
-        "with the same key, the stored answer comes back, marked with Idempotent-Replayed: true.",
-        pattern=PATTERN,
-        examples=["0d6f1a52-6c5e-4a5e-9f0e-5f8f0f7e9a11"],
-    ),
-]
-
 
 class IdempotentRoute(APIRoute):
     """A route that honours ``Idempotency-Key`` and closes uploads. Only successful answers are kept."""
@@ -54,7 +44,7 @@ class IdempotentRoute(APIRoute):
                     return await answer(request)
                 return await _once(request, key, answer)
             finally:
-                await request.close()
+                await close_form(request)
 
         return handle
 
@@ -63,14 +53,10 @@ async def _once(request: Request, key: str, answer: Callable[[Request], Coroutin
     keys: KeyStore = request.app.state.keys
     claim = await keys.claim(key, await _digest(request), f"{request.method} {request.url.path}")
     if claim.outcome is Outcome.IN_FLIGHT:
-        raise Problem(
-            "key-in-flight",
-            "A request with this Idempotency-Key is being answered. Send it again in a second.",
-            headers={"Retry-After": "1"},
-        )
+        raise Problem("key-in-flight", say("in-flight"), headers={"Retry-After": "1"})
     if claim.outcome is Outcome.OTHER_REQUEST:
-        error = FieldError("header", f"/{HEADER}", "it was used before for another request", "Send a new key.")
-        raise Problem("key-reused", "This Idempotency-Key was used before for another request.", (error,))
+        error = FieldError("header", f"/{HEADER}", say("key-used"), say("send-new-key"))
+        raise Problem("key-reused", say("reused"), (error,))
     if claim.answer is not None:
         headers = {**claim.answer.headers, REPLAYED: "true"}
         return Response(claim.answer.body, status_code=claim.answer.status, headers=headers)
@@ -93,12 +79,7 @@ def _key_of(request: Request) -> str | None:
     if sent is None:
         return None
     if not re.fullmatch(PATTERN, sent):
-        error = FieldError(
-            "header",
-            f"/{HEADER}",
-            "it is not a key",
-            "Send 1 to 128 printable ASCII characters without spaces and quotes, such as a UUID.",
-        )
+        error = FieldError("header", f"/{HEADER}", say("no-key"), say("send-key"))
         raise invalid_input((error,))
     return sent.strip('"')
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
 from engine.model.base import Lang, Text
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
 
 BOTH = Literal["en", "zh"]
 
@@ -26,6 +29,14 @@ def choose(accept_language: str | None) -> Lang:
             anything = _quality(parameters)
     english = weights["en"] or anything
     return "zh" if weights["zh"] > english else "en"
+
+
+def asked(request: Request) -> Lang:
+    """The language a request wants to be answered in, before its parameters are checked: ``?lang=`` wins."""
+    named = request.query_params.get("lang")
+    if named in ("en", "zh"):
+        return "zh" if named == "zh" else "en"
+    return choose(request.headers.get("accept-language"))
 
 
 def _quality(parameters: str) -> float:

@@ -1,49 +1,120 @@
-"""A cap on request bodies that counts the bytes that arrive, whatever Content-Length says or does not say."""
+"""What is refused before a route sees it: other hosts, compressed bodies, bodies that are too large or too slow."""
 
 from __future__ import annotations
 
+import asyncio
+import re
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from api.errors import problem_response, request_id_of
-from api.problem import too_large
+from api.errors import problem_response
+from api.media import FORMATS, MULTIPART, media_type
+from api.messages import say
+from api.problem import Problem, too_large
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from api.settings import Settings
 
-class BodyLimit:
-    """ASGI middleware: 413 for bodies beyond ``max_document`` bytes, or ``max_upload`` if they are multipart."""
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+_PORT = re.compile(r":\d{0,5}$")
 
-    def __init__(self, app: ASGIApp, *, max_document: int, max_upload: int) -> None:
+
+class RequestLimits:
+    """ASGI middleware: 400 for another host, 408, 413 and 415 for bodies that are not taken.
+
+    Bytes are counted as they arrive, whatever Content-Length says or does not say.
+    """
+
+    def __init__(self, app: ASGIApp, *, settings: Settings) -> None:
         self.app = app
-        self.max_document = max_document
-        self.max_upload = max_upload
+        own = f"[{settings.host}]" if ":" in settings.host else settings.host
+        self.hosts = dict.fromkeys((*_LOOPBACK, own, *settings.allowed_hosts))
+        self.settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, counting its body."""
+        """Pass the request on, watching its body."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        is_upload = headers.get("content-type", "").lower().startswith("multipart/")
-        limit = self.max_upload if is_upload else self.max_document
-        problem = too_large("A multipart body" if is_upload else "This body", limit)
-        declared = headers.get("content-length", "")
-        if declared.isascii() and declared.isdigit() and (len(declared) > 18 or int(declared) > limit):
-            response = problem_response(problem, request_id_of(Request(scope)))
-            await response(scope, receive, send)
+        what, limit = self._limit(media_type(headers.get("content-type", "")))
+        try:
+            self._check_host(headers)
+            _check_headers(headers, what, limit)
+        except Problem as problem:
+            await problem_response(problem, Request(scope))(scope, receive, send)
             return
-        received = 0
+        await self.app(scope, self._watched(receive, what, limit), send)
 
-        async def counted() -> Message:
-            nonlocal received
-            message = await receive()
+    def _limit(self, kind: str) -> tuple[str, int]:
+        """What the body is called, and how many bytes it may have."""
+        if kind == MULTIPART:
+            return "multipart-body", self.settings.max_upload_bytes
+        if FORMATS.get(kind) == "yaml":
+            return "yaml-document", self.settings.max_yaml_bytes
+        return "the-body", self.settings.max_document_bytes
+
+    def _check_host(self, headers: Headers) -> None:
+        sent = headers.getlist("host")
+        if len(sent) != 1 or _PORT.sub("", sent[0].lower()) not in self.hosts:
+            raise Problem("unknown-host", say("unknown-host", hosts=", ".join(self.hosts)))
+
+    def _watched(self, receive: Receive, what: str, limit: int) -> Receive:
+        received = 0
+        more = True
+        deadline = asyncio.get_running_loop().time() + self.settings.body_seconds
+
+        async def watched() -> Message:
+            nonlocal received, more
+            if not more:  # what comes after the body is the client's going, for which there is no hurry
+                return await receive()
+            try:
+                async with asyncio.timeout_at(deadline):
+                    message = await receive()
+            except TimeoutError as error:
+                # The rest may still come: without the close it would be read to its end.
+                close = {"Connection": "close"}
+                raise Problem(
+                    "body-timeout", say("body-timeout", seconds=self.settings.body_seconds), (), close
+                ) from error
+            more = message.get("more_body", False)
             received += len(message.get("body", b""))
             if received > limit:
-                raise problem
+                raise too_large(what, limit)
             return message
 
-        await self.app(scope, counted, send)
+        return watched
+
+
+class HeadAsGet:
+    """ASGI middleware: HEAD is answered like GET, without the body (RFC 9110, 9.3.2)."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a HEAD as a GET; pass everything else on."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self.app(scope, receive, send)
+            return
+
+        async def without_body(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        # A copy, because the server must go on knowing that this is a HEAD.
+        inner = {**scope, "method": "GET"}
+        await self.app(inner, receive, without_body)
+        scope["route"] = inner.get("route")
+
+
+def _check_headers(headers: Headers, what: str, limit: int) -> None:
+    """Refuse at once what the headers already tell."""
+    if headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise Problem("unsupported-media-type", say("content-encoding"), headers={"Accept-Encoding": "identity"})
+    declared = headers.get("content-length", "")
+    if declared.isascii() and declared.isdigit() and (len(declared) > 18 or int(declared) > limit):
+        raise too_large(what, limit)

@@ -10,6 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from api.described import COMPONENTS, ProblemDocument
+from api.idempotency import HEADER, PATTERN
 from engine.calculators.memory import MemoryRequest
 from engine.calculators.tokens import TokensRequest
 from engine.model.case import Case
@@ -29,6 +30,23 @@ _TAGS = [
     {"name": "calculators", "description": "Arithmetic that needs no diagnosis."},
     {"name": "health", "description": "For those who run the service."},
 ]
+# Headers that middleware, route classes and the choice of language read: described here once, not declared by each
+# operation, because the framework's way of handing them over takes a tenth of a small request's time.
+_ACCEPT_LANGUAGE = {
+    "name": "Accept-Language",
+    "in": "header",
+    "description": "Language of the texts: en or zh; English if neither is named. The query parameter lang wins.",
+    "schema": {"type": "string"},
+    "example": "zh-CN,zh;q=0.9,en;q=0.5",
+}
+_IDEMPOTENCY_KEY = {
+    "name": HEADER,
+    "in": "header",
+    "description": "A text of your choice, one for each new request, such as a UUID. If the request is sent again "
+    "with the same key, the stored answer comes back, marked with Idempotent-Replayed: true.",
+    "schema": {"type": "string", "pattern": PATTERN},
+    "example": "0d6f1a52-6c5e-4a5e-9f0e-5f8f0f7e9a11",
+}
 _CONTENT_KEYS = ("observations", "log", "series", "files", "facts", "contrast")
 
 
@@ -56,6 +74,7 @@ def base_document(app: FastAPI) -> dict[str, Any]:
     for schema in schemas.values():
         _in_one_language(schema)
     for path, operation in operations(document):
+        _add_headers(path, operation)
         _drop_framework_errors(operation)
         _allow_slashes(path, operation)
     return document
@@ -114,6 +133,14 @@ def _in_one_language(schema: Any) -> None:
             schema.update({**value, **kept})
         for item in schema.values():
             _in_one_language(item)
+
+
+def _add_headers(name: str, operation: dict[str, Any]) -> None:
+    parameters = operation.setdefault("parameters", [])
+    if any(parameter["name"] == "lang" for parameter in parameters):
+        parameters.append(dict(_ACCEPT_LANGUAGE))
+    if name.startswith("POST "):
+        parameters.append(dict(_IDEMPOTENCY_KEY))
 
 
 def _drop_framework_errors(operation: dict[str, Any]) -> None:

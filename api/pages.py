@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from api.problem import Kind
+    from engine.model.base import Lang
 
 _STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
@@ -41,12 +42,14 @@ def start() -> str:
     )
 
 
-def problem(kind: Kind) -> str:
+def problem(kind: Kind, lang: Lang) -> str:
     """The page at ``/problems/<slug>``."""
     return _page(
-        kind.title,
-        f"<p>{escape(kind.meaning)}</p><p>HTTP status {kind.status}, type <code>/problems/{kind.slug}</code>.</p>"
+        kind.title.get(lang),
+        f"<p>{escape(kind.meaning.get(lang))}</p>"
+        f"<p>HTTP status {kind.status}, type <code>/problems/{kind.slug}</code>.</p>"
         '<p><a href="/docs">All operations</a></p>',
+        lang,
     )
 
 
@@ -66,9 +69,9 @@ def docs(document: dict[str, Any]) -> str:
     return _page(f"traintriage {document['info']['version']}", "".join(parts))
 
 
-def _page(title: str, body: str) -> str:
+def _page(title: str, body: str, lang: Lang = "en") -> str:
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<!doctype html><html lang="{lang}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head>"
         f"<body><h1>{escape(title)}</h1>{body}</body></html>"

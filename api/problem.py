@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from api.validation import FieldError
+from api.messages import Words, say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from api.validation import FieldError
 
 
 @dataclass(frozen=True)
@@ -18,144 +20,212 @@ class Kind:
 
     slug: str
     status: int
-    title: str
-    meaning: str
+    title: Words
+    meaning: Words
 
 
 _KINDS = (
     Kind(
         "bad-json",
         400,
-        "The JSON cannot be read",
-        "The body is not JSON. NaN, Infinity and -Infinity are accepted as numbers; everything else follows "
-        "RFC 8259. The detail names line and column. A key may stand only once in an object, because one of "
-        "two values would be lost.",
+        Words("The JSON cannot be read", "JSON 无法读取"),
+        Words(
+            "The body is not JSON. NaN, Infinity and -Infinity are accepted as numbers; everything else follows "
+            "RFC 8259. The detail names line and column. A key may stand only once in an object, because one of "
+            "two values would be lost.",
+            "请求体不是 JSON。NaN、Infinity、-Infinity 可作数字，其余遵循 RFC 8259。detail 指出行与列。"
+            "同一对象内键不可重复，否则两个值会丢掉一个。",
+        ),
     ),
     Kind(
         "bad-yaml",
         400,
-        "The YAML cannot be read",
-        "The text is not YAML that this service reads: one document of plain mappings, lists, texts and "
-        "numbers, without anchors, aliases and tags. The detail names the line.",
+        Words("The YAML cannot be read", "YAML 无法读取"),
+        Words(
+            "The text is not YAML that this service reads: one document of plain mappings, lists, texts and "
+            "numbers, without anchors, aliases and tags. The detail names the line.",
+            "文本不是本服务可读的 YAML：只能是一个文档，由普通的映射、列表、文本和数字组成，不含锚点、别名和标签。"
+            "detail 指出行号。",
+        ),
     ),
     Kind(
         "bad-multipart",
         400,
-        "The multipart body cannot be read",
-        "The body is not multipart/form-data with the boundary that its Content-Type names. Let the HTTP "
-        "client write that header, for instance with curl -F.",
+        Words("The multipart body cannot be read", "multipart 请求体无法读取"),
+        Words(
+            "The body is not multipart/form-data with the boundary that its Content-Type names, or it ends before "
+            "the closing boundary. Let the HTTP client write that header, for instance with curl -F.",
+            "请求体不是按 Content-Type 中的 boundary 分隔的 multipart/form-data，或在结束分隔符之前就断了。"
+            "请让 HTTP 客户端自己写这个头，例如用 curl -F。",
+        ),
     ),
     Kind(
         "bad-request",
         400,
-        "The request cannot be read",
-        "The request is malformed.",
+        Words("The request cannot be read", "请求无法读取"),
+        Words("The request is malformed.", "请求格式有误。"),
     ),
     Kind(
-        "empty-case",
+        "unknown-host",
         400,
-        "The case is empty",
-        "There is nothing to diagnose. Send at least one of: report (what happened, in your words), "
-        "observations, log, series, files, facts, contrast; or upload files as multipart/form-data. The "
-        "paradigm alone is not enough.",
+        Words("This is not a name of the service", "这不是本服务的名称"),
+        Words(
+            "The Host header names another host. The service answers to localhost, 127.0.0.1, [::1] and the names in "
+            "TRAINTRIAGE_ALLOWED_HOSTS only, so that a web page of somebody else cannot reach it through a name of "
+            "its own.",
+            "Host 头写的是别的主机。服务只应答 localhost、127.0.0.1、[::1] 以及 TRAINTRIAGE_ALLOWED_HOSTS 中的名称，"
+            "以免他人的网页借自己的域名访问它。",
+        ),
     ),
+    Kind("empty-case", 400, Words("The case is empty", "案例是空的"), say("nothing")),
     Kind(
         "not-found",
         404,
-        "Nothing is here",
-        "No operation has this path. The operations are listed at /docs and /openapi.json.",
+        Words("Nothing is here", "此处没有内容"),
+        Words(
+            "No operation has this path. The operations are listed at /docs and /openapi.json.",
+            "没有任何操作使用此路径。全部操作见 /docs 与 /openapi.json。",
+        ),
     ),
     Kind(
         "unknown-id",
         404,
-        "No object has this id",
-        "The knowledge base holds no object of this kind with this id. The list of the kind, for instance "
-        "/v1/causes?q=overflow, shows which there are.",
+        Words("No object has this id", "没有此 id 的对象"),
+        Words(
+            "The knowledge base holds no object of this kind with this id. The list of the kind, for instance "
+            "/v1/causes?q=overflow, shows which there are.",
+            "知识库中此类对象没有这个 id。该类的列表（例如 /v1/causes?q=overflow）列出已有的。",
+        ),
     ),
     Kind(
         "method-not-allowed",
         405,
-        "This path has no such method",
-        "The path exists, the method does not. The Allow header of the answer names the methods it has.",
+        Words("This path has no such method", "此路径没有这个方法"),
+        Words(
+            "The path exists, the method does not. The Allow header of the answer names the methods it has.",
+            "路径存在，但没有这个方法。响应的 Allow 头列出可用的方法。",
+        ),
+    ),
+    Kind(
+        "body-timeout",
+        408,
+        Words("The body did not arrive in time", "请求体未按时到达"),
+        Words(
+            "The whole body must arrive within the seconds that the detail names.",
+            "整个请求体须在 detail 所说的秒数内到达。",
+        ),
     ),
     Kind(
         "key-in-flight",
         409,
-        "A request with this key is being answered",
-        "A request with the same Idempotency-Key has not been answered yet. Wait a second and send it again: "
-        "the answer will then be the stored one.",
+        Words("A request with this key is being answered", "使用此键的请求正在处理"),
+        Words(
+            "A request with the same Idempotency-Key has not been answered yet. Wait a second and send it again: "
+            "the answer will then be the stored one.",
+            "带有相同 Idempotency-Key 的请求尚未答复。请等一秒再发，届时得到的是已存的答复。",
+        ),
     ),
     Kind(
         "too-large",
         413,
-        "The request is too large",
-        "The body, a part of it or the number of files is beyond the limit that the detail names. Send large "
-        "logs and metrics as files in multipart/form-data, and of a very long log the part around the "
-        "incident.",
+        Words("The request is too large", "请求过大"),
+        Words(
+            "The body, a part of it or the number of files is beyond the limit that the detail names. Send large "
+            "logs and metrics as files in multipart/form-data, and of a very long log the part around the "
+            "incident.",
+            "请求体、其中一部分或文件数超出 detail 所说的上限。大的日志和指标请以 multipart/form-data 作为文件上传；"
+            "日志很长时只传事发前后的部分。",
+        ),
     ),
     Kind(
         "unsupported-media-type",
         415,
-        "This kind of body is not understood",
-        "The Content-Type names a format that the operation does not read, or is missing.",
+        Words("This kind of body is not understood", "不支持这种请求体"),
+        Words(
+            "The Content-Type names a format or a charset that the operation does not read, or is missing; or the "
+            "body is compressed. Send UTF-8 without Content-Encoding; single files of an upload may be .gz or .zst.",
+            "Content-Type 写的格式或字符集此操作不读，或缺少该头；或请求体经过压缩。请发送 UTF-8，不加 "
+            "Content-Encoding；上传的单个文件可以是 .gz 或 .zst。",
+        ),
     ),
     Kind(
         "invalid-input",
         422,
-        "The input does not fit",
-        "The request can be read, but does not have the expected form. Each entry of errors names the place "
-        "(part and JSON pointer), the reason, and what to send instead.",
+        Words("The input does not fit", "输入不符合要求"),
+        Words(
+            "The request can be read, but does not have the expected form. Each entry of errors names the place "
+            "(part and JSON pointer), the reason, and what to send instead.",
+            "请求可以读取，但形式不符。errors 的每一项给出位置（部分与 JSON pointer）、原因和应改成什么。",
+        ),
     ),
     Kind(
         "too-deep",
         422,
-        "The input is nested too deeply",
-        "Objects and lists may be nested at most 64 levels. Send a deeply nested file as an upload instead.",
+        Words("The input is nested too deeply", "输入嵌套过深"),
+        Words(
+            "Objects and lists may be nested at most 64 levels. Send a deeply nested file as an upload instead.",
+            "对象与列表最多嵌套 64 层。嵌套很深的文件请改为上传。",
+        ),
     ),
     Kind(
         "key-reused",
         422,
-        "This key belongs to another request",
-        "The Idempotency-Key was used before with another body, path or language. Use a new key for a new "
-        "request, and the same key only to repeat one.",
+        Words("This key belongs to another request", "此键属于另一个请求"),
+        Words(
+            "The Idempotency-Key was used before with another body, path or language. Use a new key for a new "
+            "request, and the same key only to repeat one.",
+            "此 Idempotency-Key 已用于不同的请求体、路径或语言。新请求请用新键，只有重发时才用同一个键。",
+        ),
     ),
     Kind(
         "internal",
         500,
-        "The service failed",
-        "This is a fault of the service, not of the request. Report the request_id: the log of the service "
-        "holds the details under it.",
+        Words("The service failed", "服务出错"),
+        Words(
+            "This is a fault of the service, not of the request. Report the request_id: the log of the service "
+            "holds the details under it.",
+            "这是服务的故障，不是请求的问题。请报告 request_id：服务日志在它之下记有详情。",
+        ),
     ),
     Kind(
         "not-ready",
         503,
-        "The service is not ready",
-        "The knowledge base, the engine or the store is not usable at the moment; /readyz says which.",
+        Words("The service is not ready", "服务未就绪"),
+        Words(
+            "The knowledge base, the engine or the store is not usable at the moment; /readyz says which.",
+            "知识库、引擎或存储暂不可用；/readyz 指出是哪一个。",
+        ),
     ),
     Kind(
         "busy",
         503,
-        "Too many cases are waiting to be read",
-        "More large cases wait to be read than the service takes. Try again after the seconds in Retry-After.",
+        Words("Too many cases are waiting to be read", "等待读取的案例过多"),
+        Words(
+            "More large cases wait to be read than the service takes. Try again after the seconds in Retry-After.",
+            "等待读取的大案例超出服务的接纳量。请在 Retry-After 的秒数之后重试。",
+        ),
     ),
     Kind(
         "reading-timeout",
         503,
-        "The case could not be read in time",
-        "Reading the uploaded files took longer than allowed. Send fewer or smaller files, for instance the "
-        "part of the log around the incident.",
+        Words("The case could not be read in time", "案例未能按时读完"),
+        Words(
+            "Reading the uploaded files took longer than allowed. Send fewer or smaller files, for instance the "
+            "part of the log around the incident.",
+            "读取上传的文件超过了允许的时间。请少传或传小一些，例如只传事发前后的日志。",
+        ),
     ),
 )
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.slug: kind for kind in _KINDS})
 
 
 class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
-    """An answer other than the wanted one; ``detail`` and ``errors`` are shown to the caller."""
+    """An answer other than the wanted one; ``detail`` and ``errors`` are shown to the caller, in their language."""
 
     def __init__(
         self,
         slug: str,
-        detail: str,
+        detail: Words,
         errors: Sequence[FieldError] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
@@ -169,14 +239,12 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
 def invalid_input(errors: Sequence[FieldError]) -> Problem:
     """The 422 problem for ``errors``."""
     first = errors[0]
-    more = f" ({len(errors)} errors in all)" if len(errors) > 1 else ""
-    return Problem("invalid-input", f"{first.where}: {first.reason}. {first.send}{more}", errors)
-
-
-def too_large(what: str, limit: int) -> Problem:
-    """The 413 problem for ``what``, which may have ``limit`` bytes."""
+    more = say("more", count=len(errors)) if len(errors) > 1 else say("one")
     return Problem(
-        "too-large",
-        f"{what} may have at most {limit:,} bytes. Upload large logs and metrics as files in "
-        "multipart/form-data, and of a very long log the part around the incident.",
+        "invalid-input", say("invalid", where=first.where, reason=first.reason, send=first.send, more=more), errors
     )
+
+
+def too_large(what: str, limit: int, headers: Mapping[str, str] | None = None) -> Problem:
+    """The 413 problem for ``what`` (the key of a message), which may have ``limit`` bytes."""
+    return Problem("too-large", say("too-large", what=say(what), limit=limit), headers=headers)

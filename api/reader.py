@@ -9,6 +9,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from api.messages import say
 from api.problem import Problem
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Reader:
             ReaderError: if the job or the process failed.
         """
         if self._waiting >= self._queue:
-            raise Problem("busy", "Too many large cases wait to be read.", headers={"Retry-After": "5"})
+            raise Problem("busy", say("busy"), headers={"Retry-After": "5"})
         self._waiting += 1
         try:
             async with self._lock:
@@ -100,7 +101,7 @@ class Reader:
         except TimeoutError as error:
             raise Problem(
                 "reading-timeout",
-                f"The case was not read within {self._seconds:g} seconds. Send fewer or smaller files.",
+                say("reading-timeout", seconds=self._seconds),
                 headers={"Retry-After": "60"},
             ) from error
         finally:

@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import os
 import signal
+import socket
 import sys
 import tempfile
 from functools import partial
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
+HEADER_BYTES = 32 * 1024  # request line and headers together
+KEEP_ALIVE_SECONDS = 15  # longer than clients that poll or retry within seconds need
+BACKLOG = 512
 SHUTDOWN_SECONDS = 30
 WORKER_SECONDS = 60  # a worker that does not answer for so long is replaced; on a busy machine starting takes a while
 
@@ -48,10 +52,11 @@ def run(
         log_level=log_level,
     )
     require_loopback(settings.host)
-    if settings.workers > 1:
-        _run_workers(settings)
-    else:
-        _run_one(settings)
+    with _bound(settings.host, settings.port) as listener:
+        if settings.workers > 1:
+            _run_workers(settings, listener)
+        else:
+            _run_one(settings, listener)
 
 
 def require_loopback(host: str) -> None:
@@ -71,6 +76,23 @@ def require_loopback(host: str) -> None:
         )
 
 
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket on the address, taken before anything is loaded, so that a port in use is said at once.
+
+    Raises:
+        OSError: if the address cannot be had; the text names it.
+    """
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    # A port that an earlier run has just left is free, although its last connections still linger.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise OSError(error.errno, f"{host}:{port}: {(error.strerror or str(error)).lower()}") from error
+    return listener
+
+
 def application(settings: Settings) -> FastAPI:
     """The application as it runs in a worker; also what a worker process calls."""
     from api.app import create_app
@@ -81,12 +103,20 @@ def application(settings: Settings) -> FastAPI:
 def _config(settings: Settings) -> Any:
     import uvicorn
 
+    from api.protocol import ImpatientProtocol
+
     return uvicorn.Config(
         partial(application, settings),
         factory=True,
         host=settings.host,
         port=settings.port,
         workers=settings.workers,
+        http=ImpatientProtocol,
+        ws="none",
+        h11_max_incomplete_event_size=HEADER_BYTES,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        backlog=BACKLOG,
+        proxy_headers=False,  # nothing here depends on the client's address or scheme
         access_log=False,  # the service logs its requests itself
         log_config=_log_config(settings.log_level),
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
@@ -96,7 +126,7 @@ def _config(settings: Settings) -> Any:
     )
 
 
-def _run_one(settings: Settings) -> None:
+def _run_one(settings: Settings, listener: socket.socket) -> None:
     import uvicorn
 
     class Server(uvicorn.Server):
@@ -110,7 +140,7 @@ def _run_one(settings: Settings) -> None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload_soon(app, tasks))
 
     server = Server(_config(settings))
-    server.run()
+    server.run(sockets=[listener])
     if not server.started:
         sys.exit(3)
 
@@ -145,14 +175,23 @@ def _state_of(app: Any) -> Any:
     return app.state
 
 
-def _run_workers(settings: Settings) -> None:
+def _run_workers(settings: Settings, listener: socket.socket) -> None:
     """Several processes on one socket. On SIGHUP each is replaced by a new one that is ready first."""
     from uvicorn.supervisors import Multiprocess
 
+    class Supervisor(Multiprocess):
+        """Notices at once that a worker has died."""
+
+        def keep_subprocess_alive(self) -> None:
+            for process in self.processes:
+                # The worker's end, of which it has a copy. While ours is open, asking a dead worker how it is waits
+                # WORKER_SECONDS for the answer, and SIGTERM with it.
+                process.child_conn.close()
+            super().keep_subprocess_alive()
+
     with tempfile.TemporaryDirectory(prefix="traintriage-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # read by prometheus-client in the workers
-        config = _config(settings)
-        Multiprocess(config, [config.bind_socket()]).run()
+        Supervisor(_config(settings), [listener]).run()
 
 
 def _log_config(level: str) -> dict[str, Any]:
@@ -170,6 +209,8 @@ def json_formatter() -> Any:
     """A logging formatter that writes one JSON object a line."""
     import structlog
 
+    from api.telemetry import exception_renderer
+
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[
             structlog.stdlib.add_log_level,
@@ -177,7 +218,7 @@ def json_formatter() -> Any:
         ],
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            structlog.processors.dict_tracebacks,
+            exception_renderer(),
             structlog.processors.JSONRenderer(ensure_ascii=False),
         ],
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from engine.model.base import Frozen
 
@@ -25,11 +25,18 @@ def _default_store() -> str:
     return f"sqlite:///{Path.home() / '.local' / 'share' / 'traintriage' / 'store.db'}"
 
 
+def _names(value: Any) -> Any:
+    return tuple(name.strip().lower() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
+
+
 class Settings(Frozen):
     """Settings of the service. ``TRAINTRIAGE_<NAME>`` sets the one of that name."""
 
     host: str = Field("127.0.0.1", description="Address to listen on; only loopback is accepted.")
     port: int = Field(8080, ge=0, le=65_535, description="Port to listen on; 0 takes a free one.")
+    allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(_names)] = Field(
+        (), description="Names a Host header may have beside those of loopback, with commas between them."
+    )
     workers: int = Field(1, ge=1, le=64, description="Processes that answer requests.")
     knowledge: Path | None = Field(None, description="Folder of the knowledge base; default: the bundled one.")
     store_url: Annotated[str, Field(pattern=r"^sqlite:///.")] = Field(
@@ -41,6 +48,7 @@ class Settings(Frozen):
     max_upload_bytes: int = Field(64 * MB, ge=KB, description="Largest multipart body, files included.")
     max_files: int = Field(64, ge=1, le=1_000, description="Most files in one multipart body.")
     inline_bytes: int = Field(64 * KB, ge=0, description="Larger bodies are read outside the event loop.")
+    body_seconds: float = Field(60.0, gt=0, description="Time the body of a request may take to arrive.")
     reading_seconds: float = Field(60.0, gt=0, description="Time one case may take to be read.")
     reading_queue: int = Field(16, ge=1, description="Cases that may wait to be read; more are refused for now.")
     validation_seconds: float = Field(60.0, gt=0, description="Time a new knowledge base may take to load.")

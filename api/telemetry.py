@@ -13,8 +13,10 @@ import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, Request
 
 from api.errors import problem_response
+from api.messages import say
 from api.problem import Problem
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
 HEADER = "X-Request-ID"
+CLIENT_GONE = 499
 _VALID_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _METHODS = frozenset({"GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"})
 # OpenTelemetry's advised boundaries for http.server.request.duration, in seconds, and two below for fast answers.
@@ -38,6 +41,11 @@ class _Stderr:
     debug = info = warning = error = msg
 
 
+def exception_renderer() -> structlog.processors.ExceptionRenderer:
+    """Exceptions as plain data, without the variables of their frames, which hold what the request said."""
+    return structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False))
+
+
 def make_logger(level: str) -> FilteringBoundLogger:
     """A logger that writes one JSON object a line to stderr; it is not shared and not global."""
     logger: FilteringBoundLogger = structlog.wrap_logger(
@@ -45,7 +53,7 @@ def make_logger(level: str) -> FilteringBoundLogger:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.dict_tracebacks,
+            exception_renderer(),
             structlog.processors.JSONRenderer(ensure_ascii=False),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_SEVERITY[level]),
@@ -119,10 +127,13 @@ class Telemetry:
 
         try:
             await self.app(scope, receive, noted)
+        except ClientDisconnect:
+            # Nobody is left to answer. Not an error of ours; nginx's number for it tells it apart in log and metrics.
+            status = CLIENT_GONE
         except Exception as error:
             self.logger.error("request failed", request_id=request_id, exc_info=error)
             if not status:
-                response = problem_response(_INTERNAL, request_id)
+                response = problem_response(_INTERNAL, Request(scope))
                 await response(scope, receive, noted)
         self._record(scope, status, time.perf_counter() - started, request_id)
 
@@ -141,7 +152,7 @@ class Telemetry:
         )
 
 
-_INTERNAL = Problem("internal", "The request could not be answered. The log of the service says why.")
+_INTERNAL = Problem("internal", say("internal"))
 
 
 def _request_id(sent: str | None) -> str:

@@ -8,36 +8,42 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from pydantic import BaseModel
 
+from api.messages import Words, as_is, say
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from engine.model.base import Lang
 
 MAX_ERRORS = 20
 MAX_TOKEN = 80
 MAX_REASON = 500
 _PLACES = frozenset({"body", "query", "path", "header", "cookie"})
+# Messages by the first word of pydantic's error types.
 _WANTED = {
-    "string": "Send a text.",
-    "int": "Send a whole number.",
-    "float": "Send a number.",
-    "number": "Send a number.",
-    "bool": "Send true or false.",
-    "list": "Send a list.",
-    "tuple": "Send a list.",
-    "dict": "Send an object.",
-    "model": "Send an object.",
-    "mapping": "Send an object.",
+    "string": "send-text",
+    "int": "send-whole",
+    "float": "send-number",
+    "number": "send-number",
+    "bool": "send-bool",
+    "list": "send-list",
+    "tuple": "send-list",
+    "dict": "send-object",
+    "model": "send-object",
+    "mapping": "send-object",
 }
+# By error type: the name of the limit in pydantic's context, and the message that shows it.
 _LIMITS = {
-    "greater_than": ("gt", "Send a number above {}."),
-    "greater_than_equal": ("ge", "Send a number of at least {}."),
-    "less_than": ("lt", "Send a number below {}."),
-    "less_than_equal": ("le", "Send a number of at most {}."),
-    "string_too_long": ("max_length", "Send at most {} characters; longer text fits into an uploaded file."),
-    "string_too_short": ("min_length", "Send at least {} characters."),
-    "too_long": ("max_length", "Send at most {} entries; larger data fits into an uploaded file."),
-    "too_short": ("min_length", "Send at least {} entries."),
-    "literal_error": ("expected", "Send one of {}."),
-    "string_pattern_mismatch": ("pattern", "Send a text that matches {}."),
+    "greater_than": ("gt", "above"),
+    "greater_than_equal": ("ge", "at-least"),
+    "less_than": ("lt", "below"),
+    "less_than_equal": ("le", "at-most"),
+    "string_too_long": ("max_length", "shorter"),
+    "string_too_short": ("min_length", "longer"),
+    "too_long": ("max_length", "fewer"),
+    "too_short": ("min_length", "more-entries"),
+    "literal_error": ("expected", "one-of"),
+    "string_pattern_mismatch": ("pattern", "pattern"),
 }
 
 
@@ -47,13 +53,22 @@ class FieldError:
 
     part: str
     pointer: str
-    reason: str
-    send: str
+    reason: Words
+    send: Words
 
     @property
     def where(self) -> str:
         """The place in words."""
         return f"{self.part} {self.pointer}" if self.pointer else self.part
+
+    def told(self, lang: Lang) -> dict[str, str]:
+        """The entry of ``errors`` in a problem document."""
+        return {
+            "part": self.part,
+            "pointer": self.pointer,
+            "reason": self.reason.get(lang),
+            "send": self.send.get(lang),
+        }
 
 
 def explain(errors: Iterable[Mapping[str, Any]], model: type[BaseModel] | None = None) -> tuple[FieldError, ...]:
@@ -83,37 +98,38 @@ def _cut(token: str) -> str:
     return token if len(token) <= MAX_TOKEN else token[: MAX_TOKEN - 1] + "…"
 
 
-def _reason(error: Mapping[str, Any]) -> str:
+def _reason(error: Mapping[str, Any]) -> Words:
     if error["type"] == "missing":
-        return "a required value is missing"
+        return say("missing")
     if error["type"] == "extra_forbidden":
-        return "no such key is known here"
+        return say("unknown-key")
     message: str = error["msg"].removeprefix("Value error, ").rstrip(".")[:MAX_REASON]
-    return message[:1].lower() + message[1:] if message[1:2].islower() else message
+    return as_is(message[:1].lower() + message[1:] if message[1:2].islower() else message)
 
 
-def _send(error: Mapping[str, Any], path: list[Any], model: type[BaseModel] | None) -> str:
+def _send(error: Mapping[str, Any], path: list[Any], model: type[BaseModel] | None) -> Words:
     kind: str = error["type"]
     if kind == "missing":
-        return "Add it."
+        return say("add")
     if kind == "extra_forbidden":
         return _known_keys(path, model)
     if kind in _LIMITS:
-        name, words = _LIMITS[kind]
-        return words.format(error.get("ctx", {}).get(name, "what is allowed"))
+        name, message = _LIMITS[kind]
+        return say(message, limit=error.get("ctx", {}).get(name, "what is allowed"))
     if kind in {"value_error", "number"}:  # written by us: the reason already says it
-        return "Change it as the reason says."
-    return _WANTED.get(kind.split("_")[0], "See /docs for what is expected.")
+        return say("as-said")
+    return say(_WANTED.get(kind.split("_")[0], "see-docs"))
 
 
-def _known_keys(path: list[Any], model: type[BaseModel] | None) -> str:
+def _known_keys(path: list[Any], model: type[BaseModel] | None) -> Words:
     owner = model and _model_at(model, path[:-1])
     if owner is None:
-        return "Leave it out; /docs names the parameters there are."
+        return say("leave-out-parameter")
     known = [field.alias or name for name, field in owner.model_fields.items()]
     close = difflib.get_close_matches(_cut(str(path[-1])), known, n=1)
-    meant = f"Write '{close[0]}' if that was meant. " if close else "Leave it out. "
-    return f"{meant}Known keys: {', '.join(known)}."
+    if close:
+        return say("meant", close=close[0], known=", ".join(known))
+    return say("leave-out", known=", ".join(known))
 
 
 def _model_at(annotation: Any, path: Sequence[Any]) -> type[BaseModel] | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from engine import __version__
-from engine.evidence.collect import REPORT, UNREAD, Collector, EvidenceFile
+from engine.evidence.collect import REPORT, UNREAD, Collector
+from engine.evidence.inputs import EvidenceFile
+from engine.inference import similarity
 from engine.inference.conclude import Conclusion, conclusions
 from engine.inference.derive import Derivation, parse
 from engine.inference.explain import Explainer, number, source_out
@@ -15,6 +18,7 @@ from engine.inference.rank import Array, Known, Network, rank
 from engine.inference.resolve import Settled, add_derived, dependence_order, settle_facts, settle_findings
 from engine.inference.rules import AnsweredBy, Decision, EngineStats, RuleBook, RuleEngine
 from engine.inference.similarity import Similarity
+from engine.knowledge import cache
 from engine.knowledge.knowledge import Knowledge
 from engine.model.base import Lang
 from engine.model.case import Case
@@ -69,15 +73,21 @@ class Diagnoser:
     Args:
         knowledge: the loaded knowledge base.
         check: hold every answer of durable-rules against the reference evaluator.
+        keep: keep what is worked out of the knowledge in the user's cache folder, under the knowledge's digest. Only
+            for a knowledge base as it was loaded: a changed copy has the same digest.
     """
 
-    def __init__(self, knowledge: Knowledge, check: bool = True) -> None:
+    def __init__(self, knowledge: Knowledge, check: bool = True, keep: bool = False) -> None:
+        def kept(kind: str, build: Callable[[], Any]) -> Any:
+            return cache.kept(kind, knowledge.digest, build) if keep else build()
+
         self.knowledge = knowledge
-        self.collector = Collector(knowledge)
+        self.collector = Collector(knowledge, lambda index: kept("text", index))
         self._derivations = derivations(knowledge)
         self._engine = RuleEngine(RuleBook.compile(rules(knowledge)), check)
         self._network = Network.build(list(knowledge.active_causes.values()), knowledge.findings, knowledge.calibration)
-        self._similarity = Similarity(self._network.causes, knowledge.findings)
+        causes, findings = self._network.causes, knowledge.findings
+        self._similarity = Similarity(kept("words", lambda: similarity.index_of(causes, findings)))
 
     @property
     def stats(self) -> EngineStats:
@@ -134,7 +144,7 @@ class Diagnoser:
             findings=[explainer.finding_out(c) for c in abnormal],
             context=[explainer.finding_out(c) for c in context],
             facts=[explainer.fact_out(fact) for fact in sorted(worked.facts)],
-            coverage=_coverage(observed),
+            coverage=_coverage(observed, lang),
             timeline=_timeline(worked),
             not_understood=sorted(
                 {NotUnderstoodOut(where=n.where, text=n.text[:200], why=n.why) for n in observed.not_understood},
@@ -251,11 +261,12 @@ def _unread(observed: Observed) -> bool:
     return any(item.where == REPORT for item in observed.not_understood if item.why == UNREAD)
 
 
-def _coverage(observed: Observed) -> CoverageOut:
+def _coverage(observed: Observed, lang: Lang) -> CoverageOut:
+    gaps = sorted({(what.get(lang), why.get(lang)) for what, why in observed.not_judged})
     return CoverageOut(
         read=sorted(observed.read, key=lambda item: str(sorted(item.items()))),
-        judged=sorted(set(observed.judged)),
-        not_judged=[NotJudgedOut(what=what, why=why) for what, why in sorted(set(observed.not_judged))],
+        judged=sorted({topic.get(lang) for topic in observed.judged}),
+        not_judged=[NotJudgedOut(what=what, why=why) for what, why in gaps],
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ import click
 
 from api.cli import FOUND, INCOMPLETE, NOTHING_TO_DO, Problem
 from engine.diagnose import Diagnoser, EvidenceFile
-from engine.evidence.case_file import CaseError, case_from, is_case, parse_document
+from engine.evidence.case_file import CASE_KEYS, CaseError, case_from, is_case, parse_document
 from engine.knowledge.load import load_knowledge
 from engine.knowledge.problems import KbError
 from engine.model.base import Lang
@@ -21,6 +22,10 @@ from engine.model.case import Case
 
 MAX_CASE_BYTES = 32 * 1024 * 1024
 MAX_FILES = 2_000
+# The first key of a JSON object or a YAML mapping; a comment, a list or anything else before it does not match.
+_FIRST_KEY = re.compile(r"""\s*(?:\{\s*)?["']?([\w.-]+)["']?\s*:""")
+
+_CASE_KEY = re.compile(r"""\bcase["']?\s*:""")
 
 
 @click.command("diagnose")
@@ -64,7 +69,7 @@ def command(
             NOTHING_TO_DO,
         )
     try:
-        diagnoser = Diagnoser(load_knowledge(overlay=overlay))
+        diagnoser = Diagnoser(load_knowledge(overlay=overlay), keep=True)
     except KbError as error:
         raise Problem("the knowledge base does not load", str(error)) from None
     try:
@@ -146,7 +151,10 @@ def _case_in(path: Path) -> Case | None:
     if path.stat().st_size > MAX_CASE_BYTES:
         return None
     try:
-        data = parse_document(path.read_text(encoding="utf-8", errors="replace"))
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if not _may_be_case(text):
+            return None
+        data = parse_document(text)
     except (CaseError, OSError):
         return None
     if not is_case(data):
@@ -155,6 +163,15 @@ def _case_in(path: Path) -> Case | None:
         return case_from(data)
     except CaseError as error:
         raise Problem("the case is not understood", f"{path}: {error}", errors=_errors(error)) from None
+
+
+def _may_be_case(text: str) -> bool:
+    """Whether a document must be parsed to know: not if it begins with another key than a case and has no ``case``.
+
+    Evidence is parsed by its reader anyway, and a metrics file of some megabytes need not be parsed twice.
+    """
+    first = _FIRST_KEY.match(text)
+    return first is None or first[1] in CASE_KEYS or _CASE_KEY.search(text) is not None
 
 
 def _errors(error: CaseError) -> list[dict[str, str]]:

@@ -30,4 +30,5 @@ def command(host: str | None, port: int | None, workers: int | None, knowledge: 
     except SettingsError as error:
         raise Problem("the service cannot start so", str(error)) from None
     except OSError as error:
-        raise Problem("the port cannot be used", error.strerror or str(error)) from None
+        detail = f"{error.strerror or error}; name another with --port, or take a free one with --port 0"
+        raise Problem("the port cannot be used", detail) from None

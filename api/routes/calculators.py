@@ -7,8 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.described import POST_PROBLEMS, REPLAY_HEADER, json_or_yaml, problems
-from api.exchange import AcceptLanguage, LangParameters, answer_texts
-from api.idempotency import IdempotencyKey, IdempotentRoute
+from api.exchange import LangParameters, answer_texts
+from api.idempotency import IdempotentRoute
 from api.submission import read_model
 from engine.calculators.memory import MemoryRequest, MemoryResult, training_memory
 from engine.calculators.tokens import TokensRequest, TokensResult, tokens_per_update
@@ -30,12 +30,10 @@ _MEMORY_EXAMPLE = {"parameters": "7B", "gpus": 8, "mode": "zero2", "card_memory_
 async def calculate_tokens_per_update(
     request: Request,
     query: Annotated[LangParameters, Query()],
-    accept_language: AcceptLanguage = None,
-    idempotency_key: IdempotencyKey = None,  # noqa: ARG001 - documented here, used by the route class
 ) -> Response:
     """Samples and tokens of one update, from the sizes of the run; asks back if "batch size" is ambiguous."""
     result = tokens_per_update(await read_model(request, TokensRequest))
-    return answer_texts(result, query.chosen(accept_language))
+    return answer_texts(result, query.chosen(request))
 
 
 @router.post(
@@ -49,9 +47,7 @@ async def calculate_tokens_per_update(
 async def calculate_training_memory(
     request: Request,
     query: Annotated[LangParameters, Query()],
-    accept_language: AcceptLanguage = None,
-    idempotency_key: IdempotencyKey = None,  # noqa: ARG001 - documented here, used by the route class
 ) -> Response:
     """Weights, gradients, master copy and optimizer state a card holds under DP, ZeRO or FSDP, and whether they fit."""
     result = training_memory(await read_model(request, MemoryRequest))
-    return answer_texts(result, query.chosen(accept_language))
+    return answer_texts(result, query.chosen(request))

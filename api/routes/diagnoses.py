@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.described import POST_PROBLEMS, REPLAY_HEADER, case_body, problems
-from api.exchange import AcceptLanguage, LangParameters, answer_model, expert_of
-from api.idempotency import IdempotencyKey, IdempotentRoute
+from api.exchange import LangParameters, answer_model, expert_of
+from api.idempotency import IdempotentRoute
 from api.submission import receive
 from engine.model.diagnosis import Diagnosis, WhyNotOut
 from engine.model.kb import CauseId
@@ -54,8 +54,6 @@ class WhyNotParameters(LangParameters):
 async def create_diagnosis(
     request: Request,
     query: Annotated[DiagnosisParameters, Query()],
-    accept_language: AcceptLanguage = None,
-    idempotency_key: IdempotencyKey = None,  # noqa: ARG001 - documented here, used by the route class
 ) -> Response:
     """Rank the causes that explain what was sent, with the evidence for and against each and the next checks.
 
@@ -63,7 +61,7 @@ async def create_diagnosis(
     file fragments. Send large logs and metrics as `files` of a multipart body. Nothing is kept, unless the request
     carries an Idempotency-Key: then its answer is.
     """
-    lang = query.chosen(accept_language)
+    lang = query.chosen(request)
     async with receive(request) as submission:
         return answer_model(await expert_of(request).diagnose(submission, lang, query.limit), lang)
 
@@ -79,10 +77,8 @@ async def create_diagnosis(
 async def explain_why_not(
     request: Request,
     query: Annotated[WhyNotParameters, Query()],
-    accept_language: AcceptLanguage = None,
-    idempotency_key: IdempotencyKey = None,  # noqa: ARG001 - documented here, used by the route class
 ) -> Response:
     """For the same case and one cause: what is missing for it, what speaks against it, and what would bring it up."""
-    lang = query.chosen(accept_language)
+    lang = query.chosen(request)
     async with receive(request) as submission:
         return answer_model(await expert_of(request).why_not(submission, query.cause, lang), lang)

@@ -9,6 +9,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from api.described import problems
 from api.exchange import expert_of
+from api.messages import say
 from api.problem import Problem
 from engine.model.base import Frozen
 from engine.model.case import Case, Observation
@@ -46,11 +47,11 @@ async def get_readiness(request: Request) -> Readiness:
     try:
         answered_by = expert_of(request).self_test(Case(observations=[Observation(name="loss", value="nan")]))
     except Exception as error:
-        raise Problem("not-ready", "The engine failed its self-test.") from error
+        raise Problem("not-ready", say("engine-failed")) from error
     try:
         await request.app.state.store.check_writable()
     except Exception as error:
-        raise Problem("not-ready", "The store cannot be written.") from error
+        raise Problem("not-ready", say("store-failed")) from error
     return Readiness(kb_version=knowledge.version, kb_digest=knowledge.digest, answered_by=answered_by)
 
 

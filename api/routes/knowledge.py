@@ -12,7 +12,8 @@ from starlette.responses import Response
 
 from api import language
 from api.described import problems
-from api.exchange import VARY, AcceptLanguage, LangParameters, answer_texts, expert_of
+from api.exchange import VARY, LangParameters, answer_texts, expert_of
+from api.messages import say
 from api.problem import Problem
 from engine import __version__
 from engine.knowledge.knowledge import Family, Knowledge
@@ -158,10 +159,9 @@ def _add_kind(router: APIRouter, plural: str, singular: str, model: type[BaseMod
     async def list_kind(
         request: Request,
         query: Annotated[parameters, Query()],  # type: ignore[valid-type]
-        accept_language: AcceptLanguage = None,
         if_none_match: IfNoneMatch = None,
     ) -> Response:
-        lang = query.chosen(accept_language)  # type: ignore[attr-defined]
+        lang = query.chosen(request)  # type: ignore[attr-defined]
         return _list(plural, request, query, lang, if_none_match)
 
     @router.get(
@@ -179,14 +179,13 @@ def _add_kind(router: APIRouter, plural: str, singular: str, model: type[BaseMod
         request: Request,
         object_id: Annotated[str, Path(alias=f"{singular}_id", description=f"Id of the {singular}, slashes included.")],
         query: Annotated[LangParameters, Query()],
-        accept_language: AcceptLanguage = None,
         if_none_match: IfNoneMatch = None,
     ) -> Response:
         knowledge = expert_of(request).knowledge
-        lang = query.chosen(accept_language)
+        lang = query.chosen(request)
         value = getattr(knowledge, plural).get(object_id)
         if value is None:
-            raise Problem("unknown-id", f"There is no {singular} with this id; /v1/{plural} lists those there are.")
+            raise Problem("unknown-id", say("no-object", kind=singular, plural=plural))
         headers, unchanged = cached(request, knowledge, lang, if_none_match)
         return unchanged or answer_texts(value, lang, headers)
 
@@ -210,12 +209,11 @@ def make_router() -> APIRouter:
 async def list_families(
     request: Request,
     query: Annotated[LangParameters, Query()],
-    accept_language: AcceptLanguage = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """The closed list of families, by which causes are grouped and diagnoses are scored; in English only."""
     knowledge = expert_of(request).knowledge
-    lang = query.chosen(accept_language)
+    lang = query.chosen(request)
     headers, unchanged = cached(request, knowledge, lang, if_none_match)
     entries = [{"name": name, **family.model_dump()} for name, family in knowledge.families.items()]
     return unchanged or answer_texts({"items": entries}, lang, headers)

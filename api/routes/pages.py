@@ -8,8 +8,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from api import openapi, pages
-from api.exchange import expert_of
+from api import language, openapi, pages
+from api.exchange import VARY, expert_of
+from api.messages import say
 from api.problem import KINDS, Problem
 
 router = APIRouter(include_in_schema=False)
@@ -41,12 +42,13 @@ async def get_start_page() -> HTMLResponse:
 
 
 @router.get("/problems/{slug}")
-async def get_problem_page(slug: str) -> HTMLResponse:
+async def get_problem_page(request: Request, slug: str) -> HTMLResponse:
     """What a kind of problem means and what to do."""
     kind = KINDS.get(slug)
     if kind is None:
-        raise Problem("not-found", "There is no problem of this kind.")
-    return HTMLResponse(pages.problem(kind), headers=_HEADERS)
+        raise Problem("not-found", say("no-kind"))
+    lang = language.asked(request)
+    return HTMLResponse(pages.problem(kind, lang), headers={**_HEADERS, **VARY, "Content-Language": lang})
 
 
 async def _document(request: Request) -> dict[str, Any]:

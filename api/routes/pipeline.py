@@ -8,7 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.described import problems
-from api.exchange import AcceptLanguage, LangParameters, answer_texts, expert_of
+from api.exchange import LangParameters, answer_texts, expert_of
+from api.messages import say
 from api.problem import Problem
 from api.routes.knowledge import ETAG_HEADER, NOT_MODIFIED, IfNoneMatch, cached
 from engine.model.base import Frozen
@@ -43,15 +44,14 @@ class PipelineParameters(LangParameters):
 async def get_pipeline(
     request: Request,
     query: Annotated[PipelineParameters, Query()],
-    accept_language: AcceptLanguage = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """What goes in, happens, comes out and usually breaks at each of the eight stations, for each paradigm."""
     knowledge = expert_of(request).knowledge
-    lang = query.chosen(accept_language)
+    lang = query.chosen(request)
     if query.paradigm is not None and query.paradigm not in knowledge.pipelines:
         known = ", ".join(knowledge.pipelines)
-        raise Problem("unknown-id", f"This paradigm has no training step of its own. Those that have: {known}.")
+        raise Problem("unknown-id", say("no-pipeline", known=known))
     headers, unchanged = cached(request, knowledge, lang, if_none_match)
     items = [pipeline for paradigm, pipeline in knowledge.pipelines.items() if query.paradigm in (None, paradigm)]
     return unchanged or answer_texts({"items": items}, lang, headers)

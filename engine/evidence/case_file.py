@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from engine.model.case import Case
@@ -18,45 +16,20 @@ MAX_DEPTH = 64
 MAX_NODES = 500_000
 
 
+class UnreadableTextError(Exception):
+    """A text that is no YAML; ``where`` names the line, as far as it is known."""
+
+    def __init__(self, where: str, why: str) -> None:
+        self.where = where
+        super().__init__(why)
+
+
 class CaseError(ValueError):
     """A case that cannot be read. ``problems`` are (where, reason) pairs; where is a JSON pointer or a line."""
 
     def __init__(self, problems: list[tuple[str, str]]) -> None:
         self.problems = problems
         super().__init__("; ".join(f"{where or 'the case'}: {reason}" for where, reason in problems))
-
-
-class _Lenient(yaml.CSafeLoader):
-    """YAML with the numbers people write (1e-5) and without YAML 1.1's dates and sexagesimals."""
-
-    yaml_implicit_resolvers = {
-        first: [(tag, regex) for tag, regex in resolvers
-                if tag not in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:int", "tag:yaml.org,2002:float")]
-        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-    }  # fmt: skip
-
-
-def _mapping(loader: _Lenient, node: yaml.MappingNode) -> dict[Any, Any]:
-    """A mapping whose keys are all there: of two equal ones, one would be lost without a word."""
-    seen: set[str] = set()
-    for key, _ in node.value:
-        if not isinstance(key, yaml.ScalarNode):
-            continue
-        if key.value in seen:
-            raise CaseError([(f"line {key.start_mark.line + 1}", f"the key {key.value!r} stands twice")])
-        seen.add(key.value)
-    return dict(loader.construct_mapping(node, deep=True))
-
-
-_Lenient.add_constructor("tag:yaml.org,2002:map", _mapping)
-_Lenient.add_implicit_resolver(
-    "tag:yaml.org,2002:int", re.compile(r"^[-+]?(?:0|[1-9][0-9]{0,400})$"), list("-+0123456789")
-)
-_Lenient.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^(?:[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"),
-    list("-+.0123456789"),
-)
 
 
 def parse_document(text: str) -> Any:
@@ -72,15 +45,12 @@ def parse_document(text: str) -> Any:
                 return _bounded(json.loads(stripped, object_pairs_hook=_pairs))
             except json.JSONDecodeError:
                 pass  # a YAML flow mapping may begin the same way
-        _refuse_bombs(text)
-        return _bounded(yaml.load(text, Loader=_Lenient))  # noqa: S506 - a safe loader with other number rules
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise CaseError([(f"line {line}", f"not valid YAML or JSON: {error.problem}")]) from None
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise CaseError([(f"line {line}", f"not readable as text: {error.reason}")]) from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        from engine.evidence import lenient_yaml  # most cases are JSON or a sentence, and the parser takes time to load
+
+        return _bounded(lenient_yaml.load(text, MAX_DEPTH, MAX_NODES))
+    except UnreadableTextError as error:
+        raise CaseError([(error.where, str(error))]) from None
+    except (RecursionError, ValueError) as error:
         if isinstance(error, CaseError):
             raise
         why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)[:200]
@@ -95,24 +65,6 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise CaseError([("", f"the key {twice!r} stands twice in one object")])
     return result
-
-
-def _refuse_bombs(text: str) -> None:
-    """Anchors are refused before anything is built: a few lines of them can stand for gigabytes."""
-    depth = 0
-    for nodes, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
-        if isinstance(event, yaml.AliasEvent):
-            raise CaseError([(f"line {_line(event)}", "anchors and aliases are not read in a case")])
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MAX_DEPTH or nodes > MAX_NODES:
-            raise CaseError([(f"line {_line(event)}", "the document is nested too deep or too large")])
-
-
-def _line(event: yaml.Event) -> int:
-    return event.start_mark.line + 1 if event.start_mark is not None else 0
 
 
 def _bounded(data: Any) -> Any:

@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from engine.evidence import readers
 from engine.evidence.case_file import CaseError, is_case, parse_document
-from engine.evidence.detectors import DetectContext, context_of, detect
+from engine.evidence.detectors import context_of, detect
+from engine.evidence.inputs import EvidenceFile, digest
 from engine.evidence.normalise import Readings, read_config, read_facts, read_observations
+from engine.evidence.ranks import incident
+from engine.evidence.readers.results.compare import compare
 from engine.evidence.series import ReadNote, RunEnd, RunRecord, together
 from engine.evidence.signatures import SignatureScan, readings
-from engine.evidence.text import TextReader
+from engine.evidence.text import TextReader, index_of
 from engine.evidence.vocabulary import Vocabulary, typed
 from engine.knowledge.knowledge import Knowledge
+from engine.model.base import Text
 from engine.model.case import Case
 from engine.model.evidence import FactReading, FindingReading, NotUnderstood, Source, Value
 from engine.model.observed import Observed
 
+Kept = Callable[[Callable[[], Any]], Any]
 REPORT = "report"
 UNREAD = "no known observation was found in it"
 MAX_CONFIG_BYTES = 4 * 1024 * 1024
-# Facts of a case that tell detectors what to compare with, by the name of the detectors' context.
-_CONTEXT_FACTS = {"vocabulary": "model.vocab_size", "batch": "batch.micro"}
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceFile:
-    """A file to read: from disk, or its bytes. ``name`` is what the answer calls it."""
-
-    name: str
-    path: Path | None = None
-    data: bytes | None = None
+_TRENDS = Text(en="trends over time", zh="随时间的趋势")
+_NO_SERIES = Text(
+    en="no numbers over time were given: add a log or a metrics file",
+    zh="没有给出随时间变化的数值：请添加日志或指标文件",
+)
 
 
 class _Gathered:
@@ -45,10 +39,11 @@ class _Gathered:
     def __init__(self) -> None:
         self.facts: list[FactReading] = []
         self.findings: list[FindingReading] = []
+        self.held: list[FactReading] = []
         self.not_understood: list[NotUnderstood] = []
         self.read: list[dict[str, Any]] = []
-        self.judged: list[str] = []
-        self.not_judged: list[tuple[str, str]] = []
+        self.judged: list[Text] = []
+        self.not_judged: list[tuple[Text, Text]] = []
 
     def add(self, found: Iterable[FactReading | FindingReading]) -> None:
         for reading in found:
@@ -60,21 +55,46 @@ class _Gathered:
     def take(self, readings_: Readings) -> None:
         self.facts += readings_.facts
         self.findings += readings_.findings
+        self.held += readings_.held
         self.not_understood += readings_.not_understood
 
 
 class Collector:
     """Built once for a knowledge base; ``collect`` keeps no state between cases."""
 
-    def __init__(self, knowledge: Knowledge) -> None:
+    def __init__(self, knowledge: Knowledge, kept: Kept = lambda build: build()) -> None:
+        """``kept`` gives what a function works out of the knowledge, perhaps from an earlier time."""
         self._knowledge = knowledge
         self._vocabulary = Vocabulary(knowledge.facts, knowledge.findings, knowledge.lexicon)
-        self._text = TextReader(self._vocabulary)
+        self._text = TextReader(self._vocabulary, kept(lambda: index_of(self._vocabulary)))
         self._signatures = SignatureScan(knowledge.signatures.values())
 
     def collect(self, case: Case, files: Sequence[EvidenceFile] = ()) -> Observed:
         """Read everything; what cannot be used is kept with the reason, and nothing raises on content."""
         out = _Gathered()
+        self._statements(case, out)
+        records = self._records(case, files, out)
+        for record in records:
+            self._note(record, out)
+        hits = [hit for record in records for hit in self._signatures.hits(record)]
+        out.add(self._known([*readings(hits, self._field), *incident(records, hits)]))
+        for run in together(records):
+            self._judge(run, case, out)
+        comparison = compare(records)
+        out.add(self._known(comparison.readings))
+        out.judged += comparison.judged
+        out.not_judged += comparison.not_judged
+        if not any(record.series or record.evaluation for record in records):
+            out.not_judged.append((_TRENDS, _NO_SERIES))
+        if case.report.strip() or self._symptom(out):
+            out.facts += out.held
+        return Observed(
+            tuple(out.facts), tuple(out.findings), case.paradigm, digest(case, files), tuple(out.not_understood),
+            tuple(out.read), tuple(out.judged), tuple(out.not_judged), _words(case),
+        )  # fmt: skip
+
+    def _statements(self, case: Case, out: _Gathered) -> None:
+        """What the case itself says: facts, observations, the report and contrasts."""
         out.take(read_facts(case.facts, self._vocabulary))
         out.take(read_observations(case.observations, self._vocabulary, self._text))
         if case.report.strip():
@@ -85,75 +105,48 @@ class Collector:
                 out.not_understood.append(NotUnderstood(REPORT, case.report.strip()[:200], UNREAD))
         for contrast in case.contrast:
             self._contrast(contrast.dimension, contrast.good, contrast.bad, out)
-        records = self._records(case, files, out)
-        context = {fact.fact: fact.value for fact in out.facts}
-        for record in records:
-            self._note(record, out)
-        for record in together(records):
-            self._judge(record, context, out)
-        if not records:
-            out.not_judged.append(("trends over time", "no numbers over time were given: add a log or a metrics file"))
-        return Observed(
-            tuple(out.facts), tuple(out.findings), case.paradigm, digest(case, files), tuple(out.not_understood),
-            tuple(out.read), tuple(out.judged), tuple(out.not_judged), _words(case),
-        )  # fmt: skip
 
     def _records(self, case: Case, files: Sequence[EvidenceFile], out: _Gathered) -> list[RunRecord]:
-        """Everything with numbers over time: the log, the case's own series, fragments that are logs, and files."""
+        """Everything that is a file or like one: the log, the case's own series, fragments, and files."""
         records = []
         if case.log:
-            records.append(readers.read("\n".join(case.log).encode(), "log"))
+            records.append(self._read("\n".join(case.log).encode(), "log"))
         if case.series:
             series, unread = readers.series_from_case([item.model_dump() for item in case.series])
             out.not_understood += [NotUnderstood("series", text, "this series cannot be read") for text in unread]
             end = RunEnd("unknown", Source("measured", "series"))
             records.append(RunRecord(ReadNote("series", "case", sum(map(len, series)), 0), end, tuple(series)))
         for name, content in sorted(case.files.items()):
-            records += self._fragment(name, content, out)
-        for file in files:
-            records += self._file(file, out)
-        return records
+            if isinstance(content, Mapping):
+                records.append(_configuration(name, content))
+            elif isinstance(content, str):
+                records.append(self._small(name, content.encode()))
+            else:
+                out.not_understood.append(NotUnderstood(f"files/{name}", str(content)[:200], "neither keys nor text"))
+        return records + [self._file(file) for file in files]
 
-    def _fragment(self, name: str, content: Any, out: _Gathered) -> list[RunRecord]:
-        if isinstance(content, str):
-            return self._text_file(name, content.encode(), out)
-        if isinstance(content, Mapping):
-            return self._configuration(name, content, read_config(name, content, self._vocabulary), out)
-        out.not_understood.append(NotUnderstood(f"files/{name}", str(content)[:200], "neither keys nor text"))
-        return []
+    def _read(self, source: Any, name: str) -> RunRecord:
+        return readers.read(source, name, scan=self._signatures.blocks())
 
-    def _configuration(self, name: str, content: Mapping[str, Any], found: Readings, out: _Gathered) -> list[RunRecord]:
-        """A configuration has no numbers over time: its facts are taken, and there is no record."""
-        out.take(found)
-        out.read.append({"file": name, "format": "configuration", "keys": len(content)})
-        return []
-
-    def _file(self, file: EvidenceFile, out: _Gathered) -> list[RunRecord]:
+    def _file(self, file: EvidenceFile) -> RunRecord:
         if file.data is not None:
-            return self._text_file(file.name, file.data, out)
+            return self._small(file.name, file.data)
         assert file.path is not None, "an evidence file has a path or data"
-        try:
-            small = file.path.is_file() and file.path.stat().st_size <= MAX_CONFIG_BYTES
-            if small:
-                return self._text_file(file.name, file.path.read_bytes(), out)
-        except OSError as error:
-            out.not_understood.append(NotUnderstood(file.name, "", f"cannot be read: {error.strerror}"))
-            return []
-        return [readers.read(file.path, file.name)]
+        return self._read(file.path, file.name)
 
-    def _text_file(self, name: str, data: bytes, out: _Gathered) -> list[RunRecord]:
-        """A small file: a configuration if it parses as one, else whatever the readers make of it."""
-        if readers.sniff(data[:65536]) == "text" and len(data) <= MAX_CONFIG_BYTES:
+    def _small(self, name: str, data: bytes) -> RunRecord:
+        """A fragment or an upload: keys in the way of a document that no tool writes are a configuration as well."""
+        if len(data) <= MAX_CONFIG_BYTES and readers.sniff(data[:65536]) == "text":
             document = _document(data)
             if isinstance(document, Mapping) and not is_case(document):
-                found = read_config(name, document, self._vocabulary)
+                record = _configuration(name, document)
                 # A line of a log ("RuntimeError: ...") parses as a key and its value as well.
-                if found.facts or data.lstrip().startswith(b"{"):
-                    return self._configuration(name, document, found, out)
-        return [readers.read(data, name)]
+                if data.lstrip().startswith(b"{") or read_config(name, document, self._vocabulary).facts:
+                    return record
+        return self._read(data, name)
 
     def _note(self, record: RunRecord, out: _Gathered) -> None:
-        """What one file says outright: its configuration, its statements, its lines through the signatures."""
+        """What one file says outright: how much there is of it, its configuration and its statements."""
         out.read.append({
             "file": record.read.file, "format": record.read.format, "records": record.read.records,
             "lines": record.read.lines,
@@ -161,31 +154,31 @@ class Collector:
         out.not_understood += [NotUnderstood(record.read.file, "", why) for why in record.not_understood]
         if record.config:
             out.take(read_config(record.read.file, record.config, self._vocabulary))
-        out.add(record.readings)
-        hits = self._signatures.scan(
-            (f"{record.read.file}:{event.line}", event.text, event.rank) for event in record.events
-        )
-        out.add(readings(hits, self._field))
+        out.add(self._known(record.readings))
 
-    def _judge(self, record: RunRecord, known: Mapping[str, Value], out: _Gathered) -> None:
-        """The series of one run through the detectors."""
-        detections = detect(record.series, self._context(record, known, out))
-        out.facts += [
-            FactReading(found.fact, found.value, found.source)
-            for found in detections.facts
-            if found.fact in self._knowledge.facts
+    def _judge(self, run: RunRecord, case: Case, out: _Gathered) -> None:
+        """The series of one run through the detectors; a file without any is no run."""
+        if not run.series:
+            return
+        known = {fact.fact: fact.value for fact in out.facts}
+        detections = detect(run.series, context_of(run, known, paradigm=case.paradigm))
+        out.add(self._known(FactReading(found.fact, found.value, found.source) for found in detections.facts))
+        out.judged += detections.topics
+        out.not_judged += [(gap.what, gap.why) for gap in detections.gaps]
+
+    def _known(self, found: Iterable[FactReading | FindingReading]) -> list[FactReading | FindingReading]:
+        """What the knowledge base has a name for: one that leaves a part out is not told of it."""
+        facts, findings = self._knowledge.facts, self._knowledge.findings
+        return [
+            one for one in found if (one.fact in facts if isinstance(one, FactReading) else one.finding in findings)
         ]
-        out.judged += detections.judged
-        out.not_judged += detections.not_judged
 
-    def _context(self, record: RunRecord, known: Mapping[str, Value], out: _Gathered) -> DetectContext:
-        values = dict(known) | {
-            reading.fact: reading.value for reading in out.facts if reading.source.kind == "measured"
-        }
-        counts = {
-            name: int(value) for name, fact in _CONTEXT_FACTS.items() if isinstance(value := values.get(fact), float)
-        }
-        return context_of(record, **counts)
+    def _symptom(self, out: _Gathered) -> bool:
+        """Whether anything was stated or seen that may be wrong: only then is an option left off a suspect."""
+        symptoms = {f.id for f in self._knowledge.findings.values() if f.role == "symptom"}
+        return any(one.finding in symptoms and one.state == "present" for one in out.findings) or any(
+            one.source.kind != "measured" for one in out.facts
+        )
 
     def _field(self, fact: str, text: str) -> Value | None:
         return typed(self._knowledge.facts[fact], text).value
@@ -202,6 +195,11 @@ class Collector:
             )
 
 
+def _configuration(name: str, content: Mapping[str, Any]) -> RunRecord:
+    end = RunEnd("unknown", Source("measured", name, "a configuration"))
+    return RunRecord(ReadNote(name, "configuration", len(content), 0), end, config=content)
+
+
 def _words(case: Case) -> str:
     """What the reporter wrote, to be compared with the descriptions of the causes."""
     named = (f"{item.name} {item.value}".replace("_", " ")[:500] for item in case.observations)
@@ -213,37 +211,3 @@ def _document(data: bytes) -> Any:
         return parse_document(data.decode("utf-8"))
     except (CaseError, UnicodeDecodeError):
         return None
-
-
-def digest(case: Case, files: Sequence[EvidenceFile]) -> str:
-    """sha256 over the content of the case and its files, whatever the order of keys, observations and files."""
-    body = case.model_dump(exclude_defaults=True)
-    if case.observations:
-        body["observations"] = sorted(json.dumps(_plain(o), sort_keys=True) for o in body["observations"])
-    digest_ = hashlib.sha256(json.dumps(_plain(body), sort_keys=True, ensure_ascii=True).encode())
-    for name, content in sorted((file.name, _file_digest(file)) for file in files):
-        digest_.update(f"\0{name}\0{content}".encode(errors="backslashreplace"))
-    return "sha256:" + digest_.hexdigest()
-
-
-def _file_digest(file: EvidenceFile) -> str:
-    if file.data is not None:
-        return hashlib.sha256(file.data).hexdigest()
-    try:
-        if file.path is not None and file.path.is_file():
-            with file.path.open("rb") as stream:
-                return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError:
-        pass
-    return "unreadable"
-
-
-def _plain(value: Any) -> Any:
-    """A value that JSON can write: NaN and infinity as text, anything else that is not plain as its text."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -7,6 +7,7 @@ that carries its own outcome ("LR CURES") is an ordinary phrase.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Literal
 
@@ -41,6 +42,19 @@ NEAR = 3.0
 """Words between "only in" or "slower than" and what it speaks of."""
 
 _READERS = ("responds", "contrast", "unchanged", "normal")
+
+
+_SAMENESS = re.compile(
+    r"\b(?:equal|same|identical|match(?:es)?|agrees?|consistent)\b|完全一致|一致|相同|一样", re.IGNORECASE
+)
+
+
+def differing(name: str) -> str | None:
+    """What "weights equal on all ranks: false" says: "weights differ on all ranks"; None if it names no sameness."""
+    found = _SAMENESS.search(name)
+    if found is None:
+        return None
+    return name[: found.start()] + ("differ" if found[0].isascii() else "不一致") + name[found.end() :]
 
 
 def is_comparison(target_id: str) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from engine.evidence.tokens import words_of
 
@@ -19,18 +21,23 @@ class Layer(IntEnum):
     ALIAS = 4
     VALUE = 5
     BLOCK = 6
+    DENIAL = 7
 
 
 _HIDERS = {
     Layer.CONCEPT: frozenset({Layer.CONCEPT, Layer.BLOCK}),
-    Layer.WORD: frozenset({Layer.CONCEPT}),
+    Layer.WORD: frozenset({Layer.DENIAL}),
     Layer.LITERAL: frozenset[Layer](),
     Layer.CUE: frozenset({Layer.CONCEPT, Layer.LITERAL, Layer.CUE, Layer.BLOCK}),
     Layer.ALIAS: frozenset({Layer.ALIAS}),
     Layer.VALUE: frozenset({Layer.CONCEPT, Layer.VALUE}),
     Layer.BLOCK: frozenset(),
+    Layer.DENIAL: frozenset(),
 }
-"""The layers whose longer forms hide a form of the key: LOSS inside "critic loss", "not" inside "does not stop"."""
+"""The layers whose longer forms hide a form of the key: LOSS inside "critic loss", "not" inside "does not stop".
+
+A plain word of a phrase is hidden only behind a negator of the same form: "help" inside "does not help".
+"""
 
 
 class Hit(NamedTuple):
@@ -71,6 +78,11 @@ class _Node:
         return found + self.after(bare) if bare else found
 
 
+def packed(entries: Mapping[str, Any]) -> dict[str, str]:
+    """Every entry as JSON text of its own: of thousands, a report needs a few hundred, and only those are parsed."""
+    return {key: json.dumps(value, ensure_ascii=False, separators=(",", ":")) for key, value in entries.items()}
+
+
 def _bare(word: str) -> str:
     """A word without the colon or call brackets that forms do without ("query:", "item()"); "" if it has none."""
     return word[:-2] if word[-1] == ")" else word[:-1] if word[-1] == ":" else ""
@@ -87,33 +99,56 @@ class Lexicon:
         """Start with no forms."""
         self._root = _Node()
         self._added: set[tuple[Layer, str, str]] = set()
-        self._waiting: dict[str, list[tuple[list[str], Layer, str]]] = {}
+        self._waiting: dict[str, list[tuple[list[str], int, str]]] = {}
+        self._stems: list[tuple[list[str], int, str]] = []
+        self._kept: dict[str, str] = {}
+        self._sealed = False
+
+    def index(self) -> dict[str, Any]:
+        """All forms as plain data, to be kept and restored: cutting them into words takes most of the time to start.
+
+        Only of a lexicon in which nothing was looked up yet.
+        """
+        return {"forms": packed(self._waiting), "stems": self._stems}
+
+    @staticmethod
+    def restored(index: dict[str, Any]) -> Lexicon:
+        """The lexicon of an ``index``. It holds every form already: what is added to it is ignored."""
+        lexicon = Lexicon()
+        lexicon._kept = dict(index["forms"])
+        for stem in index["stems"]:
+            lexicon._thread(*stem)
+        lexicon._sealed = True
+        return lexicon
 
     def add(self, layer: Layer, name: str, form: str) -> None:
         """One more form of ``name``; a form without any word is ignored."""
-        if (layer, name, form) in self._added:
+        if self._sealed or (layer, name, form) in self._added:
             return
         self._added.add((layer, name, form))
         words = words_of(form)
         if not words:
             return
         if words[0].endswith("*"):
+            self._stems.append((words, layer, name))
             self._thread(words, layer, name)
         else:
             self._waiting.setdefault(words[0], []).append((words, layer, name))
 
-    def _thread(self, words: list[str], layer: Layer, name: str) -> None:
+    def _thread(self, words: list[str], layer: int, name: str) -> None:
         node = self._root
         for word in words:
             node = node.child(word)
-        if (layer, name) not in node.names:
-            node.names += ((layer, name),)
+        key = (Layer(layer), name)
+        if key not in node.names:
+            node.names += (key,)
 
     def _starting_with(self, word: str) -> list[_Node]:
         """The nodes after a first word, once the forms that begin with it are in the trie."""
         begin = word
         while begin:
-            for waiting in self._waiting.pop(begin, ()):
+            kept = json.loads(self._kept.pop(begin, "[]"))
+            for waiting in (*self._waiting.pop(begin, ()), *kept):
                 self._thread(*waiting)
             begin = _bare(begin)
         return self._root.after(word)
@@ -159,7 +194,9 @@ def _visible(hits: list[Hit]) -> list[Hit]:
         layer, _, start, end = hit
         for hider in _HIDERS[layer]:
             outer = reach.get(hider)
-            if outer is not None and outer.end >= end and outer.end - outer.start > end - start:
+            if outer is None or outer.end < end or outer.end - outer.start <= end - start:
+                continue
+            if hider is not Layer.DENIAL or outer.start < start:
                 break
         else:
             visible.append(hit)

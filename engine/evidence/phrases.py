@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from engine.evidence.lexicon import Hit, Layer, Lexicon, inflections
+from engine.evidence.lexicon import Hit, Layer, Lexicon, inflections, packed
 from engine.evidence.tokens import Tokens
 from engine.model.kb import Concept, Role
 
@@ -24,6 +25,9 @@ MAX_TRIES = 50
 
 _SAYS_NOTHING = frozenset(["the", "a", "an", "is", "are", "was", "were", "be", "of", "it", "its", "that"])
 """Words that a phrase may hold to read well and that no text needs to repeat."""
+
+_NEGATORS = frozenset(["not", "no", "never", "without", "没", "没有", "不", "未", "无"])
+"""Words of phrases that must not stand behind what they deny; all others may come in any order."""
 
 _PART = re.compile(r"'([^']+)'|\"([^\"]+)\"|(\S+)")
 _CONCEPT = re.compile(r"[A-Z][A-Z0-9_]+")
@@ -69,16 +73,22 @@ class Match(NamedTuple):
 
 
 class PhraseBook:
-    """All phrases, keyed by their rarest part."""
+    """All phrases, keyed by their rarest part; a phrase becomes an object when a text holds that part."""
 
-    def __init__(self, phrases: Iterable[Phrase]) -> None:
-        """Index the phrases; order decides nothing but the order of equal matches."""
-        self._phrases = list(dict.fromkeys(phrases))
-        use = Counter(part for phrase in self._phrases for part in phrase.parts)
+    def __init__(self, index: dict[str, Any]) -> None:
+        """From the ``index_of`` some phrases."""
+        self._index = index
         self._by_anchor: dict[str, list[tuple[frozenset[str], Phrase]]] = {}
-        for phrase in self._phrases:
-            anchor = min(phrase.parts, key=lambda part: (use[part], part))
-            self._by_anchor.setdefault(anchor, []).append((frozenset(phrase.parts), phrase))
+
+    def _anchored(self, anchor: str) -> list[tuple[frozenset[str], Phrase]]:
+        known = self._by_anchor.get(anchor)
+        if known is None:
+            targets = self._index["targets"]
+            known = self._by_anchor[anchor] = [
+                (frozenset(parts), Phrase(Target(*targets[target]), tuple(parts), is_topic))
+                for target, parts, is_topic in json.loads(self._index["by_anchor"].get(anchor, "[]"))
+            ]
+        return known
 
     def match(self, hits: list[Hit], tokens: Tokens) -> list[Match]:
         """The matches among the occurrences of one segment, without those that a more specific one covers."""
@@ -88,10 +98,26 @@ class PhraseBook:
         found: list[Match] = []
         names = by_name.keys()
         for anchor in by_name:
-            for needed, phrase in self._by_anchor.get(anchor, ()):
+            for needed, phrase in self._anchored(anchor):
                 if needed <= names:
                     found += _matches(phrase, anchor, by_name, tokens)
         return _most_specific(found)
+
+
+def index_of(phrases: Iterable[Phrase]) -> dict[str, Any]:
+    """The phrases as plain data, to be kept; their order decides nothing but the order of equal matches."""
+    distinct = list(dict.fromkeys(phrases))
+    use = Counter(part for phrase in distinct for part in phrase.parts)
+    targets: dict[Target, int] = {}
+    by_anchor: dict[str, list[tuple[int, tuple[str, ...], bool]]] = {}
+    for phrase in distinct:
+        anchor = min(phrase.parts, key=lambda part: (use[part], part))
+        target = targets.setdefault(phrase.target, len(targets))
+        by_anchor.setdefault(anchor, []).append((target, phrase.parts, phrase.is_topic))
+    return {
+        "targets": [(target.id, target.role, target.denies) for target in targets],
+        "by_anchor": packed(by_anchor),
+    }
 
 
 def _matches(phrase: Phrase, anchor: str, by_name: dict[str, list[Hit]], tokens: Tokens) -> list[Match]:
@@ -105,7 +131,7 @@ def _matches(phrase: Phrase, anchor: str, by_name: dict[str, list[Hit]], tokens:
             if nearest is None:
                 break
             chosen.append(nearest)
-        if len(chosen) == len(phrase.parts) and _gaps(chosen, tokens) <= MAX_WIDTH:
+        if len(chosen) == len(phrase.parts) and _gaps(chosen, tokens) <= MAX_WIDTH and _denies_in_place(phrase, chosen):
             chosen.sort(key=lambda hit: hit.start)
             found.append(Match(phrase, tuple(chosen), chosen[0].start, max(hit.end for hit in chosen)))
             if len(found) == MAX_MATCHES:
@@ -119,6 +145,12 @@ def _nearest(options: list[Hit], taken: list[Hit], anchor: Hit, tokens: Tokens) 
     near = options[max(0, middle - 3) : middle + 3]
     free = [hit for hit in near if all(hit.end <= part.start or part.end <= hit.start for part in taken)]
     return min(free, key=lambda hit: abs(tokens.width(anchor.start, hit.start)), default=None)
+
+
+def _denies_in_place(phrase: Phrase, chosen: list[Hit]) -> bool:
+    """Whether each negator of the phrase stands before what it denies there: 没有 微调 is not in 微调之后没有下降."""
+    starts = {hit.name: hit.start for hit in chosen}
+    return all(starts[part] < starts[denied] for part, denied in pairwise(phrase.parts) if part in _NEGATORS)
 
 
 def _gaps(hits: list[Hit], tokens: Tokens) -> float:

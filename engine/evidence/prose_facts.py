@@ -37,6 +37,20 @@ _LINKS = frozenset(
         "size",
         "stage",
         "set",
+        "starts",
+        "started",
+        "begins",
+        "began",
+        "stays",
+        "sits",
+        "equals",
+        "only",
+        "over",
+        "with",
+        "就",
+        "起",
+        "初",
+        "始",
         "为",
         "是",
         "设",
@@ -60,6 +74,12 @@ _BILLIONS = re.compile(r"\d{1,4}(?:\.\d+)?b")
 _NO_WORD = frozenset(
     ["none", "auto", "off", "on", "false", "true", "no", "yes", "default", "unknown", "0", "1", "2", "3"]
 )
+_COUNTED = frozenset(["count", "steps"])
+"""Units of facts whose number may stand before the name ("2000 warm-up steps")."""
+
+AT_START = 4.0
+"""Words between "starts at", "first" or 一开始 and the name they speak of."""
+
 _PER = frozenset(["每", "per", "each"])
 
 
@@ -166,17 +186,26 @@ class ProseFacts:
     def _number(self, hit: Hit, segment: Segment) -> Iterator[_Found | NotUnderstood]:
         facts = self._names[hit.name]
         is_noun = hit.name[0] == "#"
-        text = _before(hit, segment) if is_noun or facts[0].unit == "count" else ""
+        text = _before(hit, segment) if is_noun or facts[0].unit in _COUNTED else ""
         if not text and not is_noun:
             text = _after(hit, segment)
-        if not text or not _usable(hit, segment):
+        if not text:
+            return
+        first = self._first_of(facts[0]) if len(facts) == 1 and _at_start(hit, segment) else None
+        if not _usable(hit, segment, at_start=first is not None):
             return
         if len(facts) > 1:
             yield NotUnderstood("", segment.quote(hit.start, hit.end), ambiguity(facts))
             return
-        value = typed(facts[0], text)
+        fact = first or facts[0]
+        value = typed(fact, text)
         if value.value is not None:
-            yield _Found(facts[0], value.value, segment.quote(hit.start, hit.end))
+            yield _Found(fact, value.value, segment.quote(hit.start, hit.end))
+
+    def _first_of(self, fact: Fact) -> Fact | None:
+        """The fact for the first value of what ``fact`` is the last of (``loss.first`` for ``loss.last``), if any."""
+        stem, _, last = fact.id.rpartition(".")
+        return self._vocabulary.facts.get(f"{stem}.first") if last == "last" else None
 
     def _sizes(self, fact: Fact, segment: Segment) -> Iterator[_Found]:
         """ "7B" is a number of parameters unless tokens or samples are counted."""
@@ -197,18 +226,32 @@ def _speaks_for_itself(form: str, words: list[str]) -> bool:
     return not form.isascii() or any(char.isdigit() for char in form)
 
 
-def _usable(hit: Hit, segment: Segment) -> bool:
-    """A setting of the failing run: neither denied, asked, guessed or tried, nor of the run that works."""
+def _usable(hit: Hit, segment: Segment, at_start: bool = False) -> bool:
+    """A setting of the failing run: neither denied, asked, guessed or tried, nor of the run that works.
+
+    ``at_start``: the value of the beginning is wanted, and so "at first" takes nothing away from it.
+    """
     start, end = segment.clause(hit.start, hit.end)
     if opens_question(segment, hit.start):
         return False
     for cue in (cues.TRIED, cues.GUESS, cues.ASKS, cues.THAN, cues.PAST, cues.NO_EFFECT, cues.FIXED):
-        if segment.has(cue, start, end):
+        if segment.has(cue, start, end) and not (at_start and cue == cues.PAST):
             return False
     width = segment.tokens.width
+    if any(width(other.end, hit.start) <= MAX_LINKS for other in segment.within(cues.UNREAL, start, hit.start)):
+        return False
     if any(width(other.end, hit.start) <= MAX_LINKS for other in segment.within(cues.NOT, start, hit.start)):
         return False
     return side_of(hit.start, hit.end, segment) != "good"
+
+
+def _at_start(hit: Hit, segment: Segment) -> bool:
+    """Whether the value is said to be that of the beginning ("starts at loss 87", 第一步 loss 87)."""
+    width = segment.tokens.width
+    return any(
+        min(abs(width(cue.end, hit.start)), abs(width(hit.end, cue.start))) <= AT_START
+        for cue in segment.within(cues.START, *segment.clause(hit.start, hit.end))
+    )
 
 
 def _meant(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.model.evidence import FactReading, FindingReading, Source
+
+if TYPE_CHECKING:
+    from engine.evidence.readers.results.scores import Evaluation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -117,8 +121,9 @@ class ReadNote:
 class RunRecord:
     """Everything a reader got out of one file.
 
-    ``readings`` are facts and findings that the file states outright, ``run`` names the run of which this file is a
-    part (records of one run are judged together), ``not_understood`` says what could not be used, and why.
+    ``readings`` are facts and findings that the file states outright, ``evaluation`` the scores of a result file (to be
+    held against those of another), ``run`` names the run of which this file is a part (records of one run are judged
+    together), ``not_understood`` says what could not be used, and why.
     """
 
     read: ReadNote
@@ -128,24 +133,83 @@ class RunRecord:
     config: Mapping[str, object] = field(default_factory=dict)
     segments: tuple[Segment, ...] = ()
     readings: tuple[FactReading | FindingReading, ...] = ()
+    evaluation: Evaluation | None = None
     run: str = ""
     not_understood: tuple[str, ...] = ()
 
 
+_VERSION = re.compile(r"version_(\d{1,6})(?=/)")
+
+
 def together(records: Sequence[RunRecord]) -> list[RunRecord]:
-    """Join the records that are files of one run: a tracker may keep each metric in a file of its own."""
+    """Join the records that are files of one run: a tracker may keep each metric in a file of its own.
+
+    A resumed Lightning run goes on in a folder ``version_N`` of its own, as does each run of a sweep: such records are
+    of one run if the later one's steps go on where the earlier one's end.
+    """
     runs: dict[str, list[RunRecord]] = {}
     for number, record in enumerate(records):
         runs.setdefault(record.run or f"\0{number}", []).append(record)
-    return [parts[0] if len(parts) == 1 else _joined(parts) for parts in runs.values()]
+    joined = [parts[0] if len(parts) == 1 else _joined(parts) for parts in runs.values()]
+    result: list[RunRecord] = []
+    for record in sorted(joined, key=_version):
+        before = next((at for at, one in enumerate(result) if _goes_on(one, record)), None)
+        if before is None:
+            result.append(record)
+        else:
+            result[before] = _joined([result[before], record])
+    return result
+
+
+def _version(record: RunRecord) -> int:
+    match = _VERSION.search(record.read.file)
+    return int(match[1]) if match is not None else -1
+
+
+def _goes_on(before: RunRecord, after: RunRecord) -> bool:
+    if _version(after) < 0 or _VERSION.sub("", before.read.file) != _VERSION.sub("", after.read.file):
+        return False
+    if not before.series or not after.series:
+        return False
+    longest = max(before.series, key=len)
+    end, begin = float(longest.steps[-1]), min(float(one.steps[0]) for one in after.series)
+    interval = float(np.median(np.diff(longest.steps))) if len(longest) > 1 else 1.0
+    return begin > float(longest.steps[0]) and end - 2 * interval <= begin <= end + 2 * interval
 
 
 def _joined(parts: Sequence[RunRecord]) -> RunRecord:
     known_ends = [part.end for part in parts if part.end.kind != "unknown"]
     return replace(
         parts[0],
-        end=known_ends[0] if known_ends else parts[0].end,
-        series=tuple(one for part in parts for one in part.series),
+        end=known_ends[-1] if known_ends else parts[0].end,
+        series=continued([one for part in parts for one in part.series]),
         config={key: value for part in reversed(parts) for key, value in part.config.items()},
         segments=max((part.segments for part in parts), key=len),
     )
+
+
+def continued(series: Sequence[Series]) -> tuple[Series, ...]:
+    """Join the pieces in which files of one run hold a series: a later piece both begins and ends later.
+
+    What a resume repeated stays, so that it can be seen that the run fell back. Line numbers are of several files and
+    are dropped.
+    """
+    pieces: dict[str, list[Series]] = {}
+    for one in sorted((one for one in series if len(one)), key=lambda one: (float(one.steps[0]), float(one.steps[-1]))):
+        known = pieces.setdefault(one.name, [])
+        earlier = [
+            at for at, piece in enumerate(known) if piece.steps[0] < one.steps[0] and piece.steps[-1] < one.steps[-1]
+        ]
+        if not earlier:
+            known.append(one)
+            continue
+        at = max(earlier, key=lambda at: float(known[at].steps[-1]))
+        before = known[at]
+        known[at] = Series(
+            one.name,
+            np.concatenate([before.steps, one.steps]),
+            np.concatenate([before.values, one.values]),
+            one.unit,
+            before.origin,
+        )
+    return tuple(piece for known in pieces.values() for piece in known)

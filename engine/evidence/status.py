@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -22,6 +23,12 @@ REACH = 6.0
 NOUN = 3.0
 """The reach of "without" and "instead of", which deny one noun."""
 
+SOON = 1.0
+"""The reach of "should" and "used to": what follows at once, and no predicate after it."""
+
+MAX_ADVERBIAL = 10.0
+"""A longer clause before the one of the match is no mere "until step 300,"."""
+
 AT_ONCE = 0.5
 """The reach of "not" before a verdict: at most one Chinese character."""
 
@@ -30,6 +37,12 @@ NEXT = 0.5
 
 COPULA_REACH = 4
 """How many words before "fine" a copula may stand for it to be a verdict ("is on all ranks fine")."""
+
+_BY_WHAT = frozenset(["by", "after", "when", "once", "with"])
+"""A repair by something is a trial and not history."""
+
+_CONSEQUENCE = frozenset(["it", "we", "they", "everything", "you", "then", "就", "便", "则", "会"])
+"""First words of what follows from a condition, where no comma stands before it."""
 
 _VERDICT_VERBS = (
     "work",
@@ -44,6 +57,15 @@ _VERDICT_VERBS = (
     "without",
     "as exp",
     "normal",
+)
+
+
+_REACHES = (
+    (cues.NOT, REACH),
+    (cues.CANNOT, REACH),
+    (cues.WITHOUT, NOUN),
+    (cues.INSTEAD, NOUN),
+    (cues.NOT_NEXT, NEXT),
 )
 
 
@@ -96,16 +118,30 @@ def status_of(match: Match, segment: Segment) -> Status:
     start, end = segment.clause(match.start, match.end)
     if _asked(match, segment, start, end):
         return "asked"
-    if _guessed(match, segment, start):
+    if _guessed(match, segment, start) or _supposed(match, segment, start):
         return "suspected"
     if _tried(match, segment, start, end):
         return "tried"
     verdict: Status = "asserted"
-    if _ruled_out(match, segment, start, end) or _negators(match, segment, start) % 2:
+    if _ruled_out(match, segment, start, end) or _is_negated(match, segment, start):
         verdict = "denied"
     if cues.NORMAL in segment.cues and verdict_on(match, segment):
         verdict = "normal"
-    return "past" if verdict != "asserted" and segment.has(cues.PAST, start, end) else verdict
+    over = _is_over(match, segment, start, end) if verdict == "asserted" else is_past(match, segment)
+    return "past" if over else verdict
+
+
+def is_past(match: Match, segment: Segment) -> bool:
+    """Whether its clause, or an adverbial clause before it, says that it was so until something happened."""
+    start, end = segment.clause(match.start, match.end)
+    if _free(match, segment, cues.PAST, start, end):
+        return True
+    if cues.PAST not in segment.cues or start <= segment.start or segment.has(cues.THEN, start, match.start):
+        return False
+    first = segment.clause(start - 1, start)[0]
+    if segment.tokens.width(first, start) > MAX_ADVERBIAL:
+        return False
+    return any(hit.start == first or hit.end == start for hit in segment.within(cues.PAST, first, start))
 
 
 def _free(match: Match, segment: Segment, name: str, start: int, end: int) -> list[Hit]:
@@ -115,7 +151,29 @@ def _free(match: Match, segment: Segment, name: str, start: int, end: int) -> li
     return [hit for hit in segment.within(name, start, end) if not match.covers(hit)]
 
 
+def _is_over(match: Match, segment: Segment, start: int, end: int) -> bool:
+    """Whether what is wrong was wrong once: "used to hang", "was fixed weeks ago", and never by a trial just made."""
+    found = segment.cues
+    if cues.USED_TO in found and any(
+        segment.tokens.width(hit.end, match.start) <= SOON or (hit.start == start and hit.end - hit.start < 3)
+        for hit in segment.within(cues.USED_TO, start, match.start)
+    ):
+        return True
+    trial = cues.ACTION in found or cues.TRIED in found
+    if cues.LONG_AGO in found and (cues.FIXED in found or cues.RESOLVED in found):
+        return True
+    if cues.ELSEWHERE in found and segment.has(cues.ELSEWHERE, start, end):
+        return True
+    return not trial and any(
+        segment.tokens.words[min(hit.end, segment.sentence_end - 1)] not in _BY_WHAT
+        for hit in found.get(cues.RESOLVED, ())
+        if hit.start >= match.end and not match.covers(hit)
+    )
+
+
 def _asked(match: Match, segment: Segment, start: int, end: int) -> bool:
+    if segment.has(cues.FIND_OUT, start, match.start):
+        return True
     if _free(match, segment, cues.WH, start, match.start):
         return False
     if segment.has(cues.ANYONE, start, match.start):
@@ -144,6 +202,30 @@ def _guessed(match: Match, segment: Segment, start: int) -> bool:
     return cues.WHETHER in segment.cues and any(
         segment.has(cues.WHETHER, doubt.end, match.start) for doubt in segment.within(cues.NEUTRAL, start, match.start)
     )
+
+
+def _supposed(match: Match, segment: Segment, start: int) -> bool:
+    """Whether it is only a condition ("if the loss diverges"), or wished, feared or prevented ("to avoid NaN").
+
+    Settings and what is normal keep their say: "if I use one GPU it is fine" tells of one GPU.
+    """
+    unreal = _free(match, segment, cues.UNREAL, start, match.end)
+    if any(0 <= segment.tokens.width(hit.end, part.start) <= SOON for hit in unreal for part in match.hits):
+        return True
+    prevented = segment.within(cues.PREVENT, start, match.start)
+    if any(segment.tokens.width(hit.end, match.start) <= REACH for hit in prevented):
+        return True
+    if any(hit.start == start and hit.end == start + 1 for hit in unreal):  # "should the job hang, we are told"
+        return True
+    if match.target.role in ("normal", "context") or match.target.id.endswith(")"):
+        return False
+    return any(match.end <= _end_of_condition(hit, segment) for hit in segment.within(cues.IF, start, match.start))
+
+
+def _end_of_condition(opener: Hit, segment: Segment) -> int:
+    end = segment.clause(opener.start, opener.end)[1]
+    words = segment.tokens.words
+    return next((at for at in range(opener.end + 1, end) if words[at] in _CONSEQUENCE), end)
 
 
 def _tried(match: Match, segment: Segment, start: int, end: int) -> bool:
@@ -189,27 +271,53 @@ def _is_verdict(hit: Hit, match: Match, segment: Segment) -> bool:
 
 
 def _negated(hit: Hit, segment: Segment, start: int) -> bool:
-    return segment.has(cues.NOT, start, hit.start) or any(
+    return any(segment.has(cue, start, hit.start) for cue in (cues.NOT, cues.CANNOT, cues.UNREAL)) or any(
         segment.tokens.width(near.end, hit.start) <= AT_ONCE for near in segment.within(cues.NOT_NEXT, start, hit.start)
     )
 
 
-def _negators(match: Match, segment: Segment, start: int) -> int:
-    """How many negators govern the match."""
-    return sum(
-        _governs(hit, match, segment, reach)
-        for name, reach in ((cues.NOT, REACH), (cues.WITHOUT, NOUN), (cues.INSTEAD, NOUN), (cues.NOT_NEXT, NEXT))
-        for hit in _free(match, segment, name, start, match.end)
+def _is_negated(match: Match, segment: Segment, start: int) -> bool:
+    """Whether an odd number of negators governs the match in one of its clauses ("no hang, and no slow rank").
+
+    What cannot be done denies no trouble ("cannot load: shape mismatch").
+    """
+    clauses = segment.tokens.clauses
+    found = [
+        hit
+        for name, reach in _REACHES
+        if name != cues.CANNOT or match.target.role == "normal"
+        for hit in segment.within(name, start, match.end)
+        if not _is_own(hit, match, segment) and _governs(hit, match, segment, reach)
+    ]
+    governing = sorted(found, key=lambda hit: hit.start)
+    apart = [hit for at, hit in enumerate(governing) if at == 0 or hit.start >= governing[at - 1].end]
+    return any(count % 2 for count in Counter(clauses[hit.start] for hit in apart).values())
+
+
+def _is_own(negator: Hit, match: Match, segment: Segment) -> bool:
+    """Whether the phrase holds the negator itself; 出现 inside 没有出现 is only what it denies."""
+    words = segment.tokens.words
+    return any(
+        part.start <= negator.start < part.end
+        or (part.start < negator.end and negator.start < part.end and words[part.start].startswith(cues.NEGATIVE_WORDS))
+        for part in match.hits
     )
 
 
 def _governs(negator: Hit, match: Match, segment: Segment, reach: float) -> bool:
     """Whether it stands before a part, near enough, with neither a conjunction nor a question word between."""
-    after = next((part for part in match.hits if part.start >= negator.end), None)
+    after = next((part for part in match.hits if part.start > negator.start and part.end > negator.end), None)
     if after is None or segment.tokens.clauses[negator.start] != segment.tokens.clauses[after.start]:
         return False
     if segment.tokens.width(negator.end, after.start) > reach:
         return False
-    if "nor" in segment.tokens.words[negator.end : after.start]:  # "neither A nor B": each negator has its own noun
+    words = segment.tokens.words
+    if "nor" in words[negator.end : after.start]:  # "neither A nor B": each negator has its own noun
         return False
+    if (
+        words[negator.start] == "nor"
+        and "neither" in words[segment.start : match.hits[0].start]
+        and after.start != (match.hits[0].start)
+    ):
+        return False  # "neither A nor B rises": A's negator stands before it already
     return not any(segment.has(stop, negator.end, after.start) for stop in (cues.AND, cues.WH, cues.WHETHER))

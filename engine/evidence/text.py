@@ -5,14 +5,17 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from engine.evidence import cues
+from engine.evidence import cues, phrases
 from engine.evidence.comparisons import is_comparison, is_topic, read_topic, side_of, topic_of
-from engine.evidence.lexicon import Hit, Layer, Lexicon
+from engine.evidence.lexicon import Layer, Lexicon
 from engine.evidence.phrases import Match, Phrase, PhraseBook, Target, parts_of
 from engine.evidence.prose_facts import ProseFacts
-from engine.evidence.status import Segment, Status, status_of
-from engine.evidence.tokens import Sentence, Tokens, tidy, tokenise
+from engine.evidence.segments import Cut, cut
+from engine.evidence.status import Segment, Status, is_past, status_of
+from engine.evidence.subjects import speaks_of_nearest, without_denied
+from engine.evidence.tokens import tidy, tokenise
 from engine.evidence.vocabulary import Vocabulary
 from engine.model.evidence import FactReading, FindingReading, NotUnderstood, Source, SourceKind
 from engine.model.kb import Phrases
@@ -20,7 +23,8 @@ from engine.model.kb import Phrases
 _STATE_OF = {"asserted": True, "denied": False, "normal": False}
 
 
-_Sentence = list[tuple[Segment, list[Hit]]]
+_CONTRASTS = frozenset(["although", "though", "but", "while", "yet", "despite", "however", "但", "却", "尽管", "虽然"])
+"""Words of a phrase that speaks of both sides of a contrast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +42,13 @@ class Said:
 class TextReader:
     """Reads texts against one vocabulary. Build it once; reading is linear in the text and changes nothing."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        """Compile the lexicon, the phrases and the names of facts."""
-        lexicon = Lexicon()
-        for name, concept in vocabulary.lexicon.items():
-            for form in concept.en + concept.zh:
-                lexicon.add(Layer.CONCEPT, name, form)
-        phrases = list(_phrases(vocabulary, lexicon))
-        cues.add_cues(lexicon, vocabulary.lexicon)
-        self._facts = ProseFacts(vocabulary, lexicon)
-        self._lexicon = lexicon
-        self._book = PhraseBook(phrases)
+    def __init__(self, vocabulary: Vocabulary, index: dict[str, Any] | None = None) -> None:
+        """``index`` is the ``index_of`` this vocabulary, if it was kept; otherwise it is worked out."""
+        index = index or index_of(vocabulary)
+        self._lexicon = Lexicon.restored(index["lexicon"])
+        self._facts = ProseFacts(vocabulary, self._lexicon)
+        self._book = PhraseBook(index["phrases"])
+        self._contrasts = PhraseBook(index["contrasts"])
         self._mentionable = frozenset(finding.id for finding in vocabulary.findings.values() if finding.mention_ok)
 
     def read(
@@ -67,7 +67,7 @@ class TextReader:
                 readings.append(FactReading(one.target.id, bool(one.state), source))
             else:
                 readings.append(FindingReading(one.target.id, "present" if one.state else "absent", source))
-        facts, unclear = self._facts.read([part for sentence in sentences for part in sentence], where, kind)
+        facts, unclear = self._facts.read([part for sentence in sentences for part in sentence.parts], where, kind)
         return readings + facts, unclear
 
     def may_be_mentioned(self, target: Target) -> bool:
@@ -78,7 +78,7 @@ class TextReader:
         """Every phrase found, also those from which nothing follows; spans are characters of ``tidy(text)``."""
         return [one for sentence in self._sentences(text) for one in self._said(sentence)]
 
-    def _sentences(self, text: str) -> list[_Sentence]:
+    def _sentences(self, text: str) -> list[Cut]:
         """Every sentence as its segments, each with the words of the lexicon in it."""
         tokens = tokenise(tidy(text))
         hits = self._lexicon.find(tokens.words)
@@ -87,15 +87,21 @@ class TextReader:
             end = bisect_left(hits, sentence.end, begin, key=lambda hit: hit.start)
             own = [hit for hit in hits[begin:end] if hit.end <= sentence.end]
             begin = end
-            sentences.append([(segment, _inside(own, segment)) for segment in _segments(sentence, tokens, own)])
+            sentences.append(cut(sentence, tokens, own))
         return sentences
 
-    def _said(self, sentence: _Sentence) -> list[Said]:
+    def _said(self, sentence: Cut) -> list[Said]:
         matches = [
             (match, segment)
-            for segment, hits in sentence
+            for segment, hits in sentence.parts
             for match in self._book.match([hit for hit in hits if hit.layer < Layer.CUE], segment.tokens)
+            if match.end > segment.start and speaks_of_nearest(match, hits, segment)
         ]
+        if sentence.whole is not None:
+            segment, hits = sentence.whole
+            spanning = self._contrasts.match([hit for hit in hits if hit.layer < Layer.CUE], segment.tokens)
+            matches += [(match, segment) for match in spanning]
+        matches = without_denied(matches)
         topics = [(match, segment) for match, segment in matches if match.phrase.is_topic]
         said = []
         for match, segment in matches:
@@ -108,6 +114,24 @@ class TextReader:
                 status, state = _concluded(match, segment, status)
             said.append(_told(match, segment, status, state))
         return sorted(said, key=lambda one: (one.start, one.end, one.target.id))
+
+
+def index_of(vocabulary: Vocabulary) -> dict[str, Any]:
+    """The lexicon and the phrases as plain data: the same for the same knowledge base, and worth keeping."""
+    lexicon = Lexicon()
+    for name, concept in vocabulary.lexicon.items():
+        for form in (*concept.en, *concept.zh):
+            lexicon.add(Layer.CONCEPT, name, form)
+            if form.startswith(cues.NEGATORS):
+                lexicon.add(Layer.DENIAL, "", form)
+    found = list(_phrases(vocabulary, lexicon))
+    cues.add_cues(lexicon, vocabulary.lexicon)
+    ProseFacts(vocabulary, lexicon)
+    return {
+        "lexicon": lexicon.index(),
+        "phrases": phrases.index_of(found),
+        "contrasts": phrases.index_of(phrase for phrase in found if _CONTRASTS & set(phrase.parts)),
+    }
 
 
 def _phrases(vocabulary: Vocabulary, lexicon: Lexicon) -> Iterable[Phrase]:
@@ -130,34 +154,6 @@ def _sources(vocabulary: Vocabulary) -> Iterable[tuple[Target, Phrases]]:
             yield Target(fact.id, "fact"), fact.phrases
 
 
-def _segments(sentence: Sentence, tokens: Tokens, hits: list[Hit]) -> list[Segment]:
-    """The sentence cut at its contrasts; "not only A but B" is none."""
-    by_cue: dict[str, list[Hit]] = {}
-    for hit in hits:
-        if hit.layer is Layer.CUE:
-            by_cue.setdefault(hit.name, []).append(hit)
-    cuts = [sentence.start]
-    for hit in by_cue.get(cues.BUT, []):
-        if not _not_only_before(hit, by_cue, tokens):
-            cuts += [hit.start, hit.end]
-    cuts.append(sentence.end)
-    edges = zip(cuts[::2], cuts[1::2], strict=True)
-    return [Segment(tokens, start, end, sentence.end, sentence.question, by_cue) for start, end in edges if start < end]
-
-
-def _not_only_before(but: Hit, by_cue: dict[str, list[Hit]], tokens: Tokens) -> bool:
-    neutral = by_cue.get(cues.NEUTRAL, [])
-    index = bisect_left(neutral, but.start, key=lambda hit: hit.start)
-    words = [tokens.words[hit.start : hit.end] for hit in neutral[max(0, index - 1) : index]]
-    return any(form[-1] in ("only", "just", "merely", "仅", "但", "光", "只", "止") for form in words)
-
-
-def _inside(hits: list[Hit], segment: Segment) -> list[Hit]:
-    first = bisect_left(hits, segment.start, key=lambda hit: hit.start)
-    last = bisect_left(hits, segment.end, key=lambda hit: hit.start)
-    return [hit for hit in hits[first:last] if hit.end <= segment.end]
-
-
 def _concluded(match: Match, segment: Segment, status: Status) -> tuple[Status, bool | None]:
     """What follows from an ordinary phrase said with that status: present, absent, or nothing."""
     target = match.target
@@ -172,6 +168,7 @@ def _concluded(match: Match, segment: Segment, status: Status) -> tuple[Status, 
         target.role == "context"
         and not target.id.startswith("unchanged(")
         and (status == "normal" or side_of(match.start, match.end, segment) == "good")
+        and not any(match.covers(hit) for hit in segment.within(cues.NORMAL, match.start, match.end))
     ):
         return status, None  # "fp32 is fine" does not say which precision fails
     return status, state
@@ -179,9 +176,7 @@ def _concluded(match: Match, segment: Segment, status: Status) -> tuple[Status, 
 
 def _is_past(match: Match, segment: Segment) -> bool:
     """ "The loss was fine until step 300" and "was fine, then it jumped" do not say that it is fine."""
-    return segment.has(cues.PAST, *segment.clause(match.start, match.end)) or segment.has(
-        cues.THEN, match.end, segment.sentence_end
-    )
+    return is_past(match, segment) or segment.has(cues.THEN, match.end, segment.sentence_end)
 
 
 def _told(match: Match, segment: Segment, status: Status, state: bool | None) -> Said:

@@ -26,7 +26,8 @@ _FULL_WIDTH = {
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 _TOKEN = re.compile(
     rf"(?P<word>[^\W\d_{_HAN}][^\W_{_HAN}]*(?:'[a-z]{{1,2}}\b)?(?:\(\))?)"
-    rf"|(?P<number>(?:(?<![a-z0-9_)\]])[-+])?(?:\d{{1,3}}(?:,\d{{3}})+(?!\d)|\d+)(?:\.\d+)*(?:e[-+]?\d+)?(?:%|[a-z]+)?)"
+    rf"|(?P<number>(?:(?<![a-z0-9_)\]])[-+])?(?:\d{{1,3}}(?:,\d{{3}})+(?!\d)|\d+)(?:\.\d+)*(?:e[-+]?\d+)?"
+    r"(?:\ ?%|[a-z]+)?)"
     rf"|(?P<han>[{_HAN}])"
     r"|(?P<code></?[a-z]{1,20}>|<\|[a-z_]{1,30}\|>|\.[a-z_]{1,30}\(\))"
     r"|(?P<stop>[!?。！？;；]|\.(?=\s|$)|\n\s*\n|\n\s*[-*•]\s)"
@@ -121,7 +122,8 @@ def tokenise(text: str) -> Tokens:
 
 
 def _word(piece: str) -> str:
-    return piece[:MAX_WORD].removesuffix("'s")
+    """A token as it is compared; the blank of "35 %" is none."""
+    return piece[:MAX_WORD].removesuffix("'s").replace(" ", "")
 
 
 def _lower(text: str) -> str:

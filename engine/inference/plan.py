@@ -16,6 +16,8 @@ MAX_JOINT = 3
 MIN_GAIN_BITS = 0.02
 SHOWN_AFTER = 3
 NEGLIGIBLE = 1e-4
+MAX_HYPOTHESES = 100  # by falling weight: what lies below them has next to no say in what to ask
+LOG_NEVER = -1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +89,20 @@ class _View:
     @staticmethod
     def of(ranking: Ranking, decided: frozenset[str]) -> _View:
         network = ranking.network
-        kept = np.flatnonzero(ranking.weights > NEGLIGIBLE)
+        kept = np.array(descending(ranking.weights)[:MAX_HYPOTHESES], dtype=np.intp)
+        kept = kept[ranking.weights[kept] > NEGLIGIBLE]
         rows = np.flatnonzero(ranking.lead > NEGLIGIBLE)
-        names = [f for f in network.findings if f not in decided]
+        members = np.zeros((len(kept), len(network.causes)))
+        for at, hypothesis in enumerate(kept):
+            members[at, list(ranking.hypotheses[hypothesis])] = 1.0
+        # A finding that none of the causes in question shows is as likely under each of them: it tells nothing.
+        involved = np.flatnonzero(members.any(axis=0))
+        telling: list[bool] = np.asarray(network.links[involved].max(axis=0, initial=0.0) > 0).tolist()
+        names = [f for f, tells in zip(network.findings, telling, strict=True) if tells and f not in decided]
         columns = np.array([network.column[f] for f in names], dtype=np.intp)
-        miss = 1.0 - network.links[:, columns]
-        together = np.array([
-            miss[list(ranking.hypotheses[h])].prod(axis=0) if ranking.hypotheses[h] else np.ones(len(names))
-            for h in kept
-        ])  # fmt: skip
+        with np.errstate(divide="ignore"):  # a sure link: log 0, and no chance to miss
+            missed = np.log1p(-network.links[:, columns])
+        together = np.exp(members @ np.maximum(missed, LOG_NEVER))
         chances = 1.0 - (1.0 - network.leaks[columns]) * together
         weights = ranking.weights[kept] / ranking.weights[kept].sum()
         share = np.column_stack(

@@ -278,9 +278,7 @@ def _normalised(scores: Array, temperature: float) -> Array:
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
-def _shares(
-    hypotheses: Sequence[tuple[int, ...]], bits: Array, listed: NDArray[np.bool_]
-) -> tuple[Array, Array]:
+def _shares(hypotheses: Sequence[tuple[int, ...]], bits: Array, listed: NDArray[np.bool_]) -> tuple[Array, Array]:
     """How a hypothesis' mass is split among its causes, by the bits each explains; and its causes, each with 1.
 
     An unlisted cause alone gets no share.

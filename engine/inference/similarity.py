@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,20 +50,30 @@ def _stem(word: str) -> str:
     return word
 
 
-class Similarity:
-    """The descriptions of all causes, indexed once."""
+def index_of(causes: Sequence[Cause], findings: Mapping[str, Finding]) -> dict[str, Any]:
+    """The terms of all descriptions as plain data, to be kept: the lengths, and by term "row times row times …"."""
+    shown = {link.finding for cause in causes for link in cause.shows if findings[link.finding].role != "context"}
+    titles = {name: Counter(terms(f"{findings[name].title.en} {findings[name].title.zh}")) for name in shown}
+    documents = [_document(cause, titles) for cause in causes]
+    postings: dict[str, list[str]] = {}
+    for row, document in enumerate(documents):
+        for term, times in document.items():
+            postings.setdefault(term, []).append(f"{row} {times}")
+    return {
+        "lengths": [sum(document.values()) for document in documents],
+        "postings": {term: " ".join(found) for term, found in postings.items()},
+    }
 
-    def __init__(self, causes: Sequence[Cause], findings: Mapping[str, Finding]) -> None:
-        shown = {link.finding for cause in causes for link in cause.shows if findings[link.finding].role != "context"}
-        titles = {name: Counter(terms(f"{findings[name].title.en} {findings[name].title.zh}")) for name in shown}
-        documents = [_document(cause, titles) for cause in causes]
-        self._count = len(documents)
-        lengths = np.array([sum(document.values()) for document in documents], dtype=np.float64)
+
+class Similarity:
+    """The descriptions of all causes, by their ``index_of``."""
+
+    def __init__(self, index: dict[str, Any]) -> None:
+        """Take the index."""
+        self._count = len(index["lengths"])
+        lengths = np.array(index["lengths"], dtype=np.float64)
         self._norm = K1 * (1 - B + B * lengths / max(float(lengths.mean()) if self._count else 1.0, 1.0))
-        self._postings: dict[str, list[tuple[int, int]]] = {}
-        for row, document in enumerate(documents):
-            for term, times in document.items():
-                self._postings.setdefault(term, []).append((row, times))
+        self._postings: dict[str, str] = index["postings"]
 
     def bits(self, text: str, cap: float) -> Array:
         """For every cause, 0 to ``cap`` bits: where its score lies between the median cause and the best one.
@@ -87,8 +98,8 @@ class Similarity:
 
     def _weights(self, term: str) -> tuple[NDArray[np.intp], Array]:
         """The causes that hold a term, and its BM25 weight in each."""
-        found = np.array(self._postings[term])
-        rows, times = found[:, 0], found[:, 1].astype(np.float64)
+        found = np.array(self._postings[term].split(), dtype=np.intp)
+        rows, times = found[::2], found[1::2].astype(np.float64)
         idf = math.log(1 + (self._count - len(rows) + 0.5) / (len(rows) + 0.5))
         return rows, idf * times * (K1 + 1) / (times + self._norm[rows])
 

@@ -1,4 +1,4 @@
-"""Parsed knowledge kept as JSON in the user's cache folder, so that a command starts at once.
+"""What is worked out of a knowledge base, kept as JSON in the user's cache folder, so that a command starts at once.
 
 Only ever an optimisation: a folder that cannot be written, or a damaged file, changes nothing but time.
 """
@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 import engine
-from engine import model
 from engine.knowledge.knowledge import Knowledge
 
 KEPT_FILES = 5
-"""The newest entries: the base and a few overlays in use, not every edit of an author's day."""
+"""The newest entries of a kind: the base and a few overlays in use, not every edit of an author's day."""
 
 
 def cache_folders() -> list[Path]:
@@ -35,35 +37,63 @@ def cache_folders() -> list[Path]:
 
 @cache
 def code_digest() -> str:
-    """Digest of the code that turns files into objects: another version must not see this one's cache."""
-    folders = (Path(model.__file__).parent, Path(__file__).parent)
+    """Digest of the code that works things out: another version must not see this one's entries.
+
+    Sizes and times of the files stand for their content, which would take longer to read than an entry.
+    """
     total = hashlib.sha256(engine.__version__.encode())
-    for source in sorted(path for folder in folders for path in folder.glob("*.py")):
-        total.update(source.name.encode() + b"\0" + source.read_bytes())
+    root = Path(engine.__file__).parent
+    for folder, names, files in os.walk(root):
+        names.sort()
+        for name in sorted(files):
+            if name.endswith(".py"):
+                status = Path(folder, name).stat()
+                total.update(f"{folder}/{name}:{status.st_size}:{status.st_mtime_ns}\n".encode())
     return total.hexdigest()
 
 
 def read(digest: str) -> Knowledge | None:
     """The knowledge stored for this content digest; None if there is none or it is damaged."""
-    for folder in cache_folders():
-        try:
-            head, _, body = (_own(folder) / _name(digest)).read_bytes().partition(b"\n")
-            if head == hashlib.sha256(body).hexdigest().encode():
-                return Knowledge.model_validate_json(body)
-        except (OSError, ValidationError):
-            continue
-    return None
+    body = read_entry("kb", digest)
+    try:
+        return None if body is None else Knowledge.model_validate_json(body)
+    except ValidationError:
+        return None
 
 
 def write(knowledge: Knowledge) -> None:
     """Store the knowledge under its digest, atomically; silently nothing if no folder can be written."""
-    body = knowledge.model_dump_json(by_alias=True, exclude_defaults=True).encode()
+    write_entry("kb", knowledge.digest, knowledge.model_dump_json(by_alias=True, exclude_defaults=True).encode())
+
+
+def kept(kind: str, digest: str, build: Callable[[], Any]) -> Any:
+    """What ``build`` gives, as plain JSON data: from the entry if there is one, else worked out and stored."""
+    body = read_entry(kind, digest)
+    if body is not None:
+        return json.loads(body)
+    body = json.dumps(build(), ensure_ascii=False, separators=(",", ":")).encode()
+    write_entry(kind, digest, body)
+    return json.loads(body)
+
+
+def read_entry(kind: str, digest: str) -> bytes | None:
+    """The bytes stored for a kind of entry and the digest of what it was made of; None without, or if damaged."""
+    for folder in cache_folders():
+        with contextlib.suppress(OSError):
+            head, _, body = (_own(folder) / _name(kind, digest)).read_bytes().partition(b"\n")
+            if head == hashlib.sha256(body).hexdigest().encode():
+                return body
+    return None
+
+
+def write_entry(kind: str, digest: str, body: bytes) -> None:
+    """Store bytes, atomically, and forget old entries of the kind; silently nothing if no folder can be written."""
     content = hashlib.sha256(body).hexdigest().encode() + b"\n" + body
     for folder in cache_folders():
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _replace(_own(folder) / _name(knowledge.digest), content)
-            _forget_old(folder)
+            _replace(_own(folder) / _name(kind, digest), content)
+            _forget_old(folder, kind)
             return
 
 
@@ -79,8 +109,8 @@ def _own(folder: Path) -> Path:
     return folder
 
 
-def _name(digest: str) -> str:
-    return f"kb-{hashlib.sha256(f'{digest}:{code_digest()}'.encode()).hexdigest()[:32]}.json"
+def _name(kind: str, digest: str) -> str:
+    return f"{kind}-{hashlib.sha256(f'{digest}:{code_digest()}'.encode()).hexdigest()[:32]}.json"
 
 
 def _replace(target: Path, content: bytes) -> None:
@@ -94,7 +124,7 @@ def _replace(target: Path, content: bytes) -> None:
         raise
 
 
-def _forget_old(folder: Path) -> None:
-    entries = sorted(folder.glob("kb-*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+def _forget_old(folder: Path, kind: str) -> None:
+    entries = sorted(folder.glob(f"{kind}-*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in entries[KEPT_FILES:]:
         path.unlink(missing_ok=True)

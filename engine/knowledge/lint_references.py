@@ -74,6 +74,8 @@ def _finding_mentions(context: Context) -> Iterator[Reference]:
     for placed in context.sources.of("signatures").values():
         if placed.value.finding is not None:
             yield placed, ("finding",), placed.value.finding
+        for index, name in enumerate(placed.value.explains):
+            yield placed, ("explains", index), name
     for placed in context.sources.of("pipelines").values():
         for number, station in enumerate(placed.value.stations):
             for index, name in enumerate(station.findings):

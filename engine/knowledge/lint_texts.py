@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import re2
 
+from engine.knowledge import lint_phrases
 from engine.knowledge.lint_conditions import pattern_error
 from engine.knowledge.lint_context import Context, Remark, Rule
 from engine.model.base import Text
@@ -180,4 +181,5 @@ RULES = (
     Rule("KB305", "error", placeholders_exist),
     Rule("KB306", "error", signatures_match),
     Rule("KB307", "error", template_is_filled),
+    *lint_phrases.RULES,
 )

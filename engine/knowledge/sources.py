@@ -11,7 +11,6 @@ from engine.knowledge.files import KINDS, KbFile, Kind, digest_of, read_files
 from engine.knowledge.knowledge import ConceptName, Family, FamilyName, KbInfo, Knowledge
 from engine.knowledge.parameters import expand
 from engine.knowledge.problems import DataPath, Place, Problem, place_of
-from engine.knowledge.strict_yaml import parse
 from engine.knowledge.validate import build
 from engine.model.calibration import Calibration
 from engine.model.kb import Concept, Finding
@@ -148,6 +147,8 @@ def _merged(before: Placed[Any], after: Placed[Any]) -> Placed[Any]:
 
 def read_objects(file: KbFile, kind: Kind, problems: list[Problem]) -> list[Placed[Any]]:
     """The objects of one file; what is wrong with it is appended to ``problems``."""
+    from engine.knowledge.strict_yaml import parse  # not needed where the knowledge is cached, and slow to load
+
     document = parse(file.content, str(file.path))
     problems.extend(document.problems)
     if not document.complete:

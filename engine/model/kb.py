@@ -212,7 +212,10 @@ class Gate(Frozen):
 
 
 class Signature(Frozen):
-    """A log line worth knowing. ``pattern`` is RE2; ``unless`` guards against harmless look-alikes on the same line."""
+    """A log line worth knowing. ``pattern`` is RE2; ``unless`` guards against harmless look-alikes on the same line.
+
+    ``explains`` are findings that are a consequence when a signature reports them later, on the same device.
+    """
 
     id: Slug
     pattern: str
@@ -221,6 +224,7 @@ class Signature(Frozen):
     finding: FindingId | None = None
     fact: FactId | None = None
     fields: dict[str, FactId] = {}
+    explains: tuple[FindingId, ...] = ()
     examples: Annotated[tuple[str, ...], Field(min_length=1)]
     counter_examples: tuple[str, ...] = ()
 

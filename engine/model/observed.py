@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from engine.model.base import Text
 from engine.model.evidence import FactReading, FindingReading, NotUnderstood
 from engine.model.kb import Paradigm
 
@@ -19,6 +20,6 @@ class Observed:
     digest: str = ""
     not_understood: tuple[NotUnderstood, ...] = ()
     read: tuple[dict[str, Any], ...] = ()
-    judged: tuple[str, ...] = ()
-    not_judged: tuple[tuple[str, str], ...] = ()
+    judged: tuple[Text, ...] = ()
+    not_judged: tuple[tuple[Text, Text], ...] = ()
     text: str = ""

@@ -14,6 +14,11 @@ from tests.api.fake_engine import SOURCE
 REPORT = {"report": "the loss is NaN"}
 
 
+def a_client(app: FastAPI) -> TestClient:
+    """A client that calls the service by a name it has."""
+    return TestClient(app, base_url="http://localhost")
+
+
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     return Settings(store_url=f"sqlite:///{tmp_path}/store.db")
@@ -29,7 +34,7 @@ def app(settings: Settings) -> FastAPI:
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """A running service with the fake engine, shared by the tests of a module."""
     store = tmp_path_factory.mktemp("store") / "store.db"
-    with TestClient(create_app(Settings(store_url=f"sqlite:///{store}"), source=SOURCE)) as client:
+    with a_client(create_app(Settings(store_url=f"sqlite:///{store}"), source=SOURCE)) as client:
         yield client
 
 
@@ -37,5 +42,5 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 def real_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """The service as shipped: bundled knowledge, real engine."""
     store = tmp_path_factory.mktemp("store") / "store.db"
-    with TestClient(create_app(Settings(store_url=f"sqlite:///{store}"))) as client:
+    with a_client(create_app(Settings(store_url=f"sqlite:///{store}"))) as client:
         yield client

@@ -6,6 +6,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from tests.api.conftest import a_client
 from tests.api.fake_engine import SECRET
 
 
@@ -20,7 +21,7 @@ def test_health_and_readiness(client: TestClient) -> None:
 
 
 def test_a_store_that_cannot_be_written(app: FastAPI, tmp_path: Path) -> None:
-    with TestClient(app) as client:
+    with a_client(app) as client:
         client.portal.call(app.state.store.run, lambda c: c.exec_driver_sql("DROP TABLE idempotency_keys"))  # type: ignore[union-attr]
         response = client.get("/readyz")
         assert response.status_code == 503
@@ -33,7 +34,7 @@ def test_an_engine_that_fails(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(SECRET)
 
-    with TestClient(app) as client, app.state.expert.lease() as generation:
+    with a_client(app) as client, app.state.expert.lease() as generation:
         monkeypatch.setattr(generation.diagnoser, "diagnose", fail)
         response = client.get("/readyz")
         assert response.status_code == 503

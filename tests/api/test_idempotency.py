@@ -14,7 +14,7 @@ from api.app import create_app
 from api.settings import Settings
 from api.store import KeyStore, Outcome, Store, StoredAnswer
 from api.store.idempotency import PURGE_EVERY, KeyLimits
-from tests.api.conftest import REPORT
+from tests.api.conftest import REPORT, a_client
 from tests.api.fake_engine import SOURCE
 
 URL = "/v1/diagnoses"
@@ -103,7 +103,7 @@ def test_fifty_at_once_give_one_diagnosis(app: FastAPI) -> None:
     async def run() -> tuple[list[httpx2.Response], str]:
         async with app.router.lifespan_context(app):
             transport = httpx2.ASGITransport(app=app)
-            async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+            async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
                 send = [client.post(URL, json=LARGE, headers={"Idempotency-Key": "many"}) for _ in range(50)]
                 responses = list(await asyncio.gather(*send))
                 last = await client.post(URL, json=LARGE, headers={"Idempotency-Key": "many"})
@@ -123,7 +123,7 @@ def test_fifty_at_once_give_one_diagnosis(app: FastAPI) -> None:
 
 def test_keys_survive_a_restart(settings: Settings) -> None:
     for replayed in (None, "true"):
-        with TestClient(create_app(settings, source=SOURCE)) as client:
+        with a_client(create_app(settings, source=SOURCE)) as client:
             response = client.post(URL, json=REPORT, headers={"Idempotency-Key": "restart"})
             assert response.headers.get("idempotent-replayed") == replayed
 

@@ -1,11 +1,13 @@
 """Every error is a problem document that helps, and tells nothing it should not."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from api import messages
 from api.problem import KINDS
 from tests.api.conftest import REPORT
 from tests.api.fake_engine import SECRET
@@ -113,9 +115,42 @@ def test_problem(client: TestClient, name: str) -> None:
     assert document["title"].replace("'", "&#x27;") in page.text
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_problem_in_chinese(client: TestClient, name: str) -> None:
+    request, status, slug, _ = CASES[name]
+    english = client.request(**request)
+    response = client.request(**{**request, "headers": {**request.get("headers", {}), "Accept-Language": "zh"}})
+    assert (response.status_code, english.status_code) == (status, status)
+    assert (english.headers["content-language"], response.headers["content-language"]) == ("en", "zh")
+    assert response.headers["vary"] == "Accept-Language"
+    assert response.json()["title"] == KINDS[slug].title.zh
+    for text in (response.json()["title"], response.json()["detail"]):
+        assert re.search(r"[\u4e00-\u9fff]", text), text
+    for text in (english.json()["title"], english.json()["detail"]):
+        assert not re.search(r"[\u4e00-\u9fff]", text), text
+
+
+def test_the_language_parameter_wins(client: TestClient) -> None:
+    response = client.post(f"{DIAGNOSES}?lang=zh", content="{", headers={**JSON, "Accept-Language": "en"})
+    assert (response.headers["content-language"], response.json()["title"]) == ("zh", "JSON 无法读取")
+
+
+def test_every_message_has_the_same_blanks_in_both_languages() -> None:
+    for key, message in messages._MESSAGES.items():
+        blanks = [re.findall(r"\{(\w+)", text) for text in (message.en, message.zh)]
+        used = {name for names in blanks for name in names}
+        # A sentence may leave out what only the other language needs, but never name what the other does not have.
+        assert set(blanks[1]) <= set(blanks[0]) == used, key
+
+
 def test_every_kind_of_problem_has_a_page(client: TestClient) -> None:
     for slug, kind in KINDS.items():
-        assert kind.title in client.get(f"/problems/{slug}").text
+        assert kind.title.en in client.get(f"/problems/{slug}").text
+        page = client.get(f"/problems/{slug}", headers={"Accept-Language": "zh-CN"})
+        assert kind.title.zh in page.text
+        assert kind.meaning.zh in page.text
+        assert page.headers["content-language"] == "zh"
+        assert '<html lang="zh">' in page.text
 
 
 def test_allow_header(client: TestClient) -> None:

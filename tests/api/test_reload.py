@@ -65,7 +65,7 @@ def run(app: FastAPI, work: Callable[[httpx2.AsyncClient, Expert], Any]) -> Any:
     async def inside() -> Any:
         async with app.router.lifespan_context(app):
             transport = httpx2.ASGITransport(app=app)
-            async with httpx2.AsyncClient(transport=transport, base_url="http://test") as client:
+            async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
                 return await work(client, app.state.expert)
 
     return asyncio.run(inside())

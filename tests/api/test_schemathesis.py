@@ -33,7 +33,7 @@ def load(tmp_path_factory: pytest.TempPathFactory, examples: int, phases: dict[s
         }
     )
     store = tmp_path_factory.mktemp("store") / "store.db"
-    app = create_app(Settings(store_url=f"sqlite:///{store}", log_level="error"))
+    app = create_app(Settings(store_url=f"sqlite:///{store}", log_level="error", allowed_hosts=("testserver",)))
     return schemathesis.openapi.from_asgi("/openapi.json", app, config=config)
 
 

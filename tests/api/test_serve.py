@@ -116,18 +116,75 @@ def test_workers_share_a_port_and_reload_one_by_one(tmp_path: Path) -> None:
         assert 'traintriage_diagnoses_total{answered_by="durable-rules"}' in metrics
 
 
-def test_a_taken_port_is_one_clear_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_taken_port_is_one_clear_line(workers: str, tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        program = tmp_path / "program.py"
-        program.write_text(PROGRAM)
-        (tmp_path / "knowledge").write_text("one")
-        port = str(taken.getsockname()[1])
+        port = taken.getsockname()[1]
         done = subprocess.run(
-            [sys.executable, str(program), port, "1", str(tmp_path / "knowledge"), f"sqlite:///{tmp_path}/store.db"],
-            capture_output=True, text=True, timeout=PATIENCE, env=dict(os.environ), check=False,
+            [sys.executable, "-m", "api.cli", "serve", "--port", str(port), "--workers", workers],
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
+            env={**os.environ, "TRAINTRIAGE_STORE_URL": f"sqlite:///{tmp_path}/store.db"},
         )  # fmt: skip
-    assert done.returncode != 0
-    assert "address already in use" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert f"127.0.0.1:{port}: address already in use" in line
+    assert "--port" in line
+
+
+BODY = b'{"report": "x"}'
+
+
+def half_a_request(url: str) -> socket.socket:
+    """A connection on which the first bytes of a body have been sent."""
+    connection = socket.create_connection(("127.0.0.1", int(url.rsplit(":", 1)[1])), timeout=PATIENCE)
+    head = "POST /v1/diagnoses HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+    head += str(len(BODY))
+    connection.sendall(head.encode() + b"\r\n\r\n" + BODY[:5])
+    return connection
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_requests_under_way_are_answered_before_the_end(workers: int, tmp_path: Path) -> None:
+    with service(tmp_path, workers) as (process, url), half_a_request(url) as connection:
+        assert digest(url) == "one"  # the worker, if it is the only one, has seen the other connection by now
+        process.send_signal(signal.SIGTERM)
+        ending = "SIGTERM" if workers > 1 else "Shutting down"
+        wait_until(lambda: ending in (tmp_path / "log").read_text())
+        connection.sendall(BODY[5:])
+        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert process.wait(PATIENCE) in {0, -signal.SIGTERM}
+
+
+def test_a_second_interrupt_does_not_wait_for_the_rest(tmp_path: Path) -> None:
+    with service(tmp_path, workers=1) as (process, url), half_a_request(url):
+        assert digest(url) == "one"
+        process.send_signal(signal.SIGINT)
+        wait_until(lambda: "Waiting for connections to close" in (tmp_path / "log").read_text())
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) is not None
+
+
+@pytest.mark.long
+def test_a_worker_that_dies_is_replaced_and_does_not_delay_the_end(tmp_path: Path) -> None:
+    with service(tmp_path, workers=2) as (process, url):
+        wait_until(lambda: sum(line["event"] == "started" for line in log_lines(tmp_path)) == 2)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        started = [line["event"] for line in log_lines(tmp_path)]
+        worker = next(child for child in children if f"Started server process [{child}]" in started)
+        os.kill(int(worker), signal.SIGKILL)
+        wait_until(lambda: sum(line["event"] == "started" for line in log_lines(tmp_path)) == 3)
+        assert digest(url) == "one"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+
+
+def test_headers_are_limited(tmp_path: Path) -> None:
+    with service(tmp_path, workers=1) as (_, url):
+        with socket.create_connection(("127.0.0.1", int(url.rsplit(":", 1)[1])), timeout=PATIENCE) as connection:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"x" * 200_000)
+            assert connection.recv(65_536).startswith(b"HTTP/1.1 400 ")
+        assert httpx2.get(f"{url}/healthz", headers={"X-Long": "x" * 20_000}).status_code == 200

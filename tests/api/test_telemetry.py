@@ -6,7 +6,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from tests.api.conftest import REPORT
+from tests.api.conftest import REPORT, a_client
 from tests.api.fake_engine import SECRET
 
 
@@ -23,9 +23,9 @@ def test_a_bad_request_id_is_replaced(client: TestClient, sent: str | bytes) -> 
 
 
 def test_log_lines(capfd: pytest.CaptureFixture[str], app: FastAPI) -> None:
-    with TestClient(app) as client:
+    with a_client(app) as client:
         client.post("/v1/diagnoses?lang=zh", json=REPORT, headers={"X-Request-ID": "fine"})
-        client.post("/v1/diagnoses", json={"report": "explode"}, headers={"X-Request-ID": "failed"})
+        client.post("/v1/diagnoses", json={"report": "explode, said in confidence"}, headers={"X-Request-ID": "failed"})
         client.get("/wp-admin/secret-path")
     lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
     by_id = {(line["event"], line.get("request_id")): line for line in lines}
@@ -37,10 +37,11 @@ def test_log_lines(capfd: pytest.CaptureFixture[str], app: FastAPI) -> None:
     text = json.dumps(lines)
     assert REPORT["report"] not in text
     assert "wp-admin" not in text
+    assert "in confidence" not in text
 
 
 def test_metrics(app: FastAPI) -> None:
-    with TestClient(app) as client:
+    with a_client(app) as client:
         client.post("/v1/diagnoses", json=REPORT)
         client.post("/v1/diagnoses", json={"report": "disagree"})
         client.get("/v1/causes/numerics/overflow")
@@ -67,5 +68,5 @@ def test_metrics(app: FastAPI) -> None:
 
 def test_two_apps_share_nothing(app: FastAPI, client: TestClient) -> None:
     client.post("/v1/diagnoses", json=REPORT)
-    with TestClient(app) as other:
+    with a_client(app) as other:
         assert 'traintriage_diagnoses_total{answered_by="durable-rules"}' not in other.get("/metrics").text

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.evidence.detectors.view import Collector, View, median_interval
+from engine.evidence.detectors import messages
+from engine.evidence.detectors.collector import Collector
+from engine.evidence.detectors.view import View, median_interval
 from engine.evidence.series import Floats, Series, falls
 
 _FALL, _WITHIN = 16.0, 10
@@ -26,9 +28,9 @@ def detect_amp(view: View, out: Collector) -> None:
     if scale is not None:
         scale = scale.take(np.isfinite(scale.values) & (scale.values > 0))
     if scale is not None and len(scale) and np.all(scale.values == 1.0):
-        out.skip("loss scale", "it is 1 in every record: bf16 or fp32, no dynamic scaling to judge")
+        out.skip(messages.LOSS_SCALE, messages.STATIC_SCALE)
     elif scale is not None and len(scale):
-        out.judge("loss scale")
+        out.judge(messages.LOSS_SCALE)
         searched = _search(scale, out)
         out.say("amp.loss_scale", scale.values[-1], scale.source(len(scale) - 1))
         _collapse(view, scale, searched, out)
@@ -92,5 +94,5 @@ def _skipped(view: View, scale: Series | None, searched: int, out: Collector) ->
         return
     share = float(counted.values.sum()) / (interval * len(counted))
     note = f"{counted.values.sum():g} of about {interval * len(counted):g} steps"
-    out.judge("skipped steps")
+    out.judge(messages.SKIPPED)
     out.say("amp.skipped_share", min(share, 1.0), counted.source(len(counted) - 1), note)

@@ -1,26 +1,36 @@
-"""The course of the run: how it ended, resumes and what the loss did there, and drops at epoch boundaries.
+"""The course of the run: how it ended, its silence, resumes with loss and rate around them, and stairs at epochs.
 
-False positives: ``loss_jump_at_resume`` where the data order changed with the resume; ``drop_at_epoch`` says
-only that the loss falls in stairs, which every run that sees its data again does more or less.
+A jump at the resume is a tenth of the level and six sigma of its noise; back at the start is a tenth of the level away
+from the first loss, and recovers is half of the jump lost by the end. A run is silent too long when the time since its
+last record, when the log was looked at, exceeds ten times the longest gap between records and ten minutes, and nothing
+says that it ended.
+
+False positives: ``loss_jumps`` where the data order changed with the resume; ``drop_at_epoch`` says only that the loss
+falls in stairs, which every run that sees its data again does more or less; ``stalled`` while one long evaluation or
+a first compilation runs.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from engine.evidence.detectors.view import Collector, View, median_interval, steps_per_epoch
+from engine.evidence.detectors import messages
+from engine.evidence.detectors.collector import Collector
+from engine.evidence.detectors.view import View, median_interval, steps_per_epoch
 from engine.evidence.detectors.windows import noise
 from engine.evidence.series import Series, falls
 
 _AROUND = 5
-_JUMP, _SIGMAS = 0.10, 6.0
+_JUMP, _SIGMAS, _BACK, _RECOVERED = 0.10, 6.0, 0.9, 0.5
 _STAIR, _AGAINST_INSIDE = 0.05, 4.0
+_SILENT_TIMES, _SILENT_SECONDS = 10.0, 600.0
 
 
 def detect_course(view: View, out: Collector) -> None:
     """State run.* and loss.drop_at_epoch."""
     if view.context.end is not None:
         out.say("run.end", view.context.end.kind, view.context.end.source)
+    _silence(view, out)
     loss = view.raw("loss")
     axis = loss if loss is not None else view.raw("learning_rate")
     if axis is not None and len(axis):
@@ -28,6 +38,28 @@ def detect_course(view: View, out: Collector) -> None:
     if loss is not None:
         _jump(view, loss, out)
         _stairs(view, out)
+    rate = view.raw("learning_rate")
+    if rate is not None:
+        _rate_jump(view, rate, out)
+
+
+def _silence(view: View, out: Collector) -> None:
+    """Did the records stop although nothing says that the run ended?"""
+    clock, end = view.clock(), view.context.end
+    if (end is not None and end.kind != "unknown") or clock is None or len(clock) < 3:
+        if view.context.as_of is not None and clock is None:
+            out.skip(messages.SILENCE, messages.NO_CLOCK)
+        return
+    if view.context.as_of is None:
+        return
+    silent = view.context.as_of - float(clock.values[-1])
+    longest = float(np.diff(clock.values).max())
+    if silent < 0:
+        return
+    out.judge(messages.SILENCE)
+    source, note = clock.source(len(clock) - 1), f"longest gap between records {longest:.4g} s"
+    out.say("run.silent_s", silent, source, note)
+    out.say("run.stalled", silent > max(_SILENT_TIMES * longest, _SILENT_SECONDS), source, note)
 
 
 def _resume_steps(view: View, axis: Series) -> list[float]:
@@ -62,14 +94,46 @@ def _jump(view: View, loss: Series, out: Collector) -> None:
     earlier = finite.take(slice(0, at))
     before = earlier.values[earlier.steps < finite.steps[min(at, len(finite) - 1)]][-_AROUND:] if len(finite) else after
     if len(after) < 3 or len(before) < 3:
-        out.skip("loss at the resume", "fewer than 3 records before or after it")
+        out.skip(messages.RESUME_LOSS, messages.FEW_AROUND_RESUME)
         return
-    rise = float(np.median(after) - np.median(before))
-    spread = max(noise(earlier.values[-50:]), 0.01 * abs(float(np.median(before))))
-    jumps = rise > _JUMP * abs(float(np.median(before))) and rise > _SIGMAS * spread / np.sqrt(3)
-    note = f"median {np.median(before):.4g} before, {np.median(after):.4g} after"
-    out.judge("loss at the resume")
-    out.say("run.loss_jump_at_resume", jumps, finite.source(at), note)
+    out.judge(messages.RESUME_LOSS)
+    level, now, source = float(np.median(before)), float(np.median(after)), finite.source(at)
+    if cuts:
+        repeated = float(earlier.steps[-1] - finite.steps[at])
+        out.say("run.steps_repeated", max(repeated, 0.0), source, f"went on from step {finite.steps[at]:g}")
+    spread = max(noise(earlier.values[-50:]), 0.01 * abs(level))
+    rise = now - level
+    jumps = rise > _JUMP * abs(level) and rise > _SIGMAS * spread / np.sqrt(3)
+    note = f"median {level:.4g} before, {now:.4g} after"
+    out.say("run.loss_jumps", jumps, source, note)
+    if level > 0 and now >= 0:
+        out.say("run.loss_jump_at_resume", now / level, source, note)
+    if not jumps:
+        return
+    first = float(np.median(finite.values[:3]))
+    if first > 1.5 * level:  # else there was nothing to lose
+        out.say("run.loss_back_at_start", now >= _BACK * first, source, f"{first:.4g} at the start of the run")
+    late = finite.values[at + _AROUND :]
+    if len(late) >= _AROUND:
+        back = float(np.median(late[-_AROUND:])) <= level + _RECOVERED * rise
+        out.say("run.loss_recovers_after_resume", back, finite.source(len(finite) - 1))
+
+
+def _rate_jump(view: View, rate: Series, out: Collector) -> None:
+    """The learning rate after the last resume over that at the same step, or just before, in the earlier part."""
+    cuts = [at for at, reason in falls(rate.steps) if reason == "resumed"]
+    if not cuts:
+        told = [part.first_step for part in view.context.segments if part.reason == "resumed"]
+        cuts = [int(np.searchsorted(rate.steps, told[-1]))] if told else []
+    if not cuts or not 0 < cuts[-1] < len(rate):
+        return
+    at = cuts[-1]
+    known = np.flatnonzero(rate.steps[:at] <= rate.steps[at])
+    before = float(rate.values[known[-1] if len(known) else 0])
+    if before > 0 and np.isfinite(before) and np.isfinite(rate.values[at]):
+        ratio = float(rate.values[at]) / before
+        note = f"{before:.4g} before, {rate.values[at]:.4g} after"
+        out.say("run.lr_jump_at_resume", ratio, rate.source(at), note)
 
 
 def _stairs(view: View, out: Collector) -> None:
@@ -79,7 +143,7 @@ def _stairs(view: View, out: Collector) -> None:
         return
     interval = median_interval(loss.steps)
     if interval is None or per_epoch < 2 * interval or loss.steps[-1] / per_epoch > len(loss):
-        out.skip("stairs at epochs", "fewer than two records of the loss in an epoch")
+        out.skip(messages.STAIRS, messages.FEW_IN_EPOCH)
         return
     side = max(3, int(per_epoch / 4 / interval))
     count = int(loss.steps[-1] / per_epoch)
@@ -88,9 +152,9 @@ def _stairs(view: View, out: Collector) -> None:
     known = [drop for drop in drops if drop is not None]
     usual = [abs(drop) for drop in inside if drop is not None]
     if len(known) < 2 or not usual:
-        out.skip("stairs at epochs", "fewer than 2 epoch boundaries with 3 records on both sides")
+        out.skip(messages.STAIRS, messages.FEW_EPOCHS)
         return
-    out.judge("stairs at epochs")
+    out.judge(messages.STAIRS)
     drop = float(np.median(known))
     stairs = drop > _STAIR and drop > _AGAINST_INSIDE * float(np.median(usual))
     source = loss.source(int(np.searchsorted(loss.steps, per_epoch).clip(0, len(loss) - 1)))

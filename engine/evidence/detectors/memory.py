@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.evidence.detectors.view import Collector, View
+from engine.evidence.detectors import messages
+from engine.evidence.detectors.collector import Collector
+from engine.evidence.detectors.view import View
 from engine.evidence.detectors.windows import first_level, last_level, spearman
 from engine.evidence.series import Series
 from engine.model.evidence import Source
@@ -20,12 +22,12 @@ _LONG, _RANK, _GROWTH, _SHORT_GROWTH = 12, 0.8, 0.10, 0.30
 
 
 def detect_memory(view: View, out: Collector) -> None:
-    """State memory.*; either the device's or the host's memory may creep."""
-    device, host = view.finite("gpu_memory_used"), view.finite("host_memory_used")
-    verdicts = [verdict for used in (device, host) if used is not None and (verdict := _rising(used, out))]
-    if verdicts:
-        rising, source, note = max(verdicts, key=lambda verdict: verdict[0])
-        out.say("memory.rising", rising, source, note)
+    """State memory.* of the device and host.ram_rising."""
+    device = view.finite("gpu_memory_used")
+    for fact, used in (("memory.rising", device), ("host.ram_rising", view.finite("host_memory_used"))):
+        if used is not None and (verdict := _rising(used, out)) is not None:
+            rising, source, note = verdict
+            out.say(fact, rising, source, note)
     if device is not None:
         at = int(np.argmax(device.values))
         out.say("memory.peak_bytes", device.values[at], device.source(at))
@@ -37,9 +39,9 @@ def _rising(used: Series, out: Collector) -> tuple[bool, Source, str] | None:
     steady = used.take(slice(len(used) // 10, None))
     values = steady.values
     if len(values) < 4:
-        out.skip("memory creep", f"{len(used)} records of {used.name}")
+        out.skip(messages.MEMORY, messages.filled(messages.FEW_RECORDS, count=len(used), least=4))
         return None
-    out.judge("memory creep")
+    out.judge(messages.MEMORY)
     growth = last_level(values) / max(first_level(values), 1.0) - 1.0
     source, note = steady.source(len(steady) - 1), f"{used.name}: {growth:+.0%} from the first to the last window"
     if len(values) < _LONG:
@@ -57,7 +59,7 @@ def _with_length(view: View, device: Series, out: Collector) -> None:
     steps, at, of = np.intersect1d(device.steps, length.steps, return_indices=True)
     lengths = length.values[of]
     if len(steps) < 5 or float(lengths.max()) < 1.3 * float(lengths.min()):
-        out.skip("memory against sequence length", "fewer than 5 common steps, or lengths that hardly differ")
+        out.skip(messages.MEMORY_LENGTH, messages.SAME_LENGTHS)
         return
     rank = spearman(lengths, device.values[at])
     source = device.source(int(at[np.argmax(lengths)]))

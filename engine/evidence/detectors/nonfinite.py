@@ -13,7 +13,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.evidence.detectors.view import Collector, View
+from engine.evidence.detectors import messages
+from engine.evidence.detectors.collector import Collector
+from engine.evidence.detectors.view import View
 from engine.evidence.series import Series
 
 _ENOUGH = 4  # finite points that make "no NaN" a statement
@@ -40,7 +42,7 @@ def hidden_zeros(loss: Series, norm: Series | None) -> NDArray[np.bool_]:
 
 
 def _train(view: View, loss: Series, norm: Series | None, out: Collector) -> None:
-    out.judge("non-finite values of the training loss")
+    out.judge(messages.NONFINITE_LOSS)
     hidden = hidden_zeros(loss, norm)
     bad = ~np.isfinite(loss.values) | hidden
     if bad.any():
@@ -81,7 +83,7 @@ def _counted(view: View, loss: Series, out: Collector) -> None:
 
 
 def _evaluation(evaluation: Series, out: Collector) -> None:
-    out.judge("non-finite values of the evaluation loss")
+    out.judge(messages.NONFINITE_EVAL)
     bad = ~np.isfinite(evaluation.values)
     if bad.any():
         source = evaluation.source(int(np.flatnonzero(bad)[0]))

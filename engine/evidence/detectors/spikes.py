@@ -14,13 +14,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.evidence.detectors.view import Collector, View, median_interval
-from engine.evidence.detectors.windows import medians_before, noise, noise_before
+from engine.evidence.detectors import messages
+from engine.evidence.detectors.collector import Collector
+from engine.evidence.detectors.view import View, median_interval
+from engine.evidence.detectors.windows import medians_before, middle_of_three, noise, noise_before
 from engine.evidence.series import Floats, Series
 
 _BEFORE, _SEEN = 20, 50
 _SIGMAS, _RATIO = 8.0, 1.25
 _SHORT, _SHORT_SIGMAS, _SHORT_RATIO = 20, 4.0, 1.6
+_LEAST = 0.02  # of the first level
+_MOST = 1000  # episodes that are counted
 _FLOOR = 0.01  # of a logarithm: 1 %, the rounding of logged losses and less than any spike
 
 
@@ -38,16 +42,16 @@ def detect_spikes(view: View, out: Collector) -> None:
     """State loss.spike*; lr.spike_at_peak is the schedule's."""
     loss = view.finite("loss")
     if view.is_policy_loss():
-        out.skip("loss spikes", "a policy-gradient loss has no level to spike from")
+        out.skip(messages.SPIKES, messages.POLICY_LOSS)
         return
     if loss is None or len(loss) < 4:
         if loss is None or not _pair(view, loss, out):
-            out.skip("loss spikes", "fewer than 4 finite records of the training loss")
+            out.skip(messages.SPIKES, messages.FEW_LOSSES)
         return
     if np.any(loss.values <= 0):
-        out.skip("loss spikes", "the loss has values of zero or below, a ratio to its level says nothing")
+        out.skip(messages.SPIKES, messages.NOT_POSITIVE)
         return
-    out.judge("loss spikes")
+    out.judge(messages.SPIKES)
     found = spikes(loss)
     if not found:
         if len(loss) >= 8:
@@ -87,13 +91,16 @@ def spikes(loss: Series) -> list[Spike]:
     logs = np.log(loss.values)
     bases = medians_before(logs, _BEFORE)
     high = logs - bases > _limits(logs)
+    # near zero a ratio means little: a spike is also a part of what the run had to learn
+    high &= loss.values - np.exp(bases) > _LEAST * float(np.median(loss.values[:3]))
     high[: _start(loss)] = False
+    onsets = np.flatnonzero(high)
     found: list[Spike] = []
     end = 0
-    for onset in np.flatnonzero(high):
-        if onset >= end:
-            spike, end = _episode(logs, int(onset), float(bases[onset]))
-            found.append(spike)
+    while (at := int(np.searchsorted(onsets, end))) < len(onsets) and len(found) < _MOST:
+        onset = int(onsets[at])
+        spike, end = _episode(logs, onset, float(bases[onset]))
+        found.append(spike)
     return found
 
 
@@ -118,17 +125,22 @@ def _limits(logs: Floats) -> Floats:
 
 
 def _episode(logs: Floats, onset: int, base: float) -> tuple[Spike, int]:
-    """Follow the spike until three records lie near the level before it."""
-    height = float(logs[onset] - base)
-    peak, at = onset, onset
-    while at < len(logs):
-        if logs[at] > logs[peak]:
-            peak, height = at, float(logs[at] - base)
-        back = logs[at : at + 3]
-        low = base + 0.2 * height
-        if at > onset and len(back) == 3 and logs[at] < low and np.median(back) < low:
-            return Spike(onset, peak, float(np.exp(height)), True), at
-        at += 1
-    after = len(logs) - 1 - peak
-    stuck = after >= 3 and float(np.median(logs[-3:])) > base + 0.5 * height
-    return Spike(onset, peak, float(np.exp(height)), False if stuck else None), len(logs)
+    """Follow the spike until three records lie near the level before it; return it and where to look on."""
+    reach = 64
+    while True:
+        part = logs[onset : onset + reach]
+        highest = np.maximum.accumulate(part)
+        low = base + 0.2 * (highest[:-2] - base)
+        back = (part[:-2] < low) & (middle_of_three(part) < low)
+        back[:1] = False
+        if back.any():
+            end = int(np.argmax(back))
+            peak = int(np.argmax(part[: end + 1]))
+            return Spike(onset, onset + peak, float(np.exp(part[peak] - base)), True), onset + end
+        if onset + reach >= len(logs):
+            break
+        reach *= 4
+    peak = int(np.argmax(part))
+    height = float(part[peak] - base)
+    stuck = len(part) - 1 - peak >= 3 and float(np.median(part[-3:])) > base + 0.5 * height
+    return Spike(onset, onset + peak, float(np.exp(height)), False if stuck else None), len(logs)

@@ -11,7 +11,8 @@ import numpy as np
 from engine.evidence.series import Floats, Ints
 
 MAD_TO_SIGMA = 1.4826
-_ROWS = 20_000  # windows whose medians are taken at once: bounds the copy
+_EXACT = 2_000  # points up to which each has its own window; beyond, blocks stand for windows
+_RANKED = 4_000  # block medians that a rank correlation looks at
 
 
 def noise(values: Floats) -> float:
@@ -50,20 +51,33 @@ def level_noise(values: Floats, size: int) -> float:
 
 def window_medians(values: Floats, size: int) -> Floats:
     """Medians of consecutive windows; the last points fill the last window, none is left out."""
-    count = max(len(values) // max(size, 1), 1)
-    return np.array([np.median(part) for part in np.array_split(values, count)])
+    size = max(size, 1)
+    whole = (max(len(values) // size, 1) - 1) * size
+    medians = np.median(values[:whole].reshape(-1, size), axis=1)
+    return np.append(medians, np.median(values[whole:]))
+
+
+def middle_of_three(values: Floats) -> Floats:
+    """The median of each point and the two behind it; two shorter than the series."""
+    first, second, third = values[:-2], values[1:-1], values[2:]
+    middle: Floats = np.maximum(np.minimum(first, second), np.minimum(np.maximum(first, second), third))
+    return middle
 
 
 def medians_before(values: Floats, size: int) -> Floats:
-    """For each point the median of up to ``size`` points in front of it; NaN for the first."""
+    """For each point the median of up to ``size`` points in front of it; NaN for the first.
+
+    In long series it is the median of the last whole block of ``size`` points in front of the point's own block.
+    """
     out = np.full(len(values), np.nan)
     for at in range(1, min(size, len(values))):  # the first windows are shorter
         out[at] = np.median(values[:at])
-    if len(values) > size:
-        windows = np.lib.stride_tricks.sliding_window_view(values, size)[:-1]
-        for start in range(0, len(windows), _ROWS):
-            part = windows[start : start + _ROWS]
-            out[size + start : size + start + len(part)] = np.median(part, axis=1)
+    if size < len(values) <= _EXACT:
+        out[size:] = np.median(np.lib.stride_tricks.sliding_window_view(values, size)[:-1], axis=1)
+    elif len(values) > size:
+        whole = (len(values) - 1) // size
+        medians = np.median(values[: whole * size].reshape(-1, size), axis=1)
+        out[size:] = np.repeat(medians, size)[: len(values) - size]
     return out
 
 
@@ -86,7 +100,9 @@ def thinned(values: Floats, most: int) -> tuple[Floats, int]:
 
 
 def spearman(x: Floats | Ints, y: Floats) -> float:
-    """Rank correlation; 0 where one of them is constant."""
+    """Rank correlation, in long series of block medians; 0 where one of them is constant."""
+    if len(y) > _RANKED:
+        x, y = thinned(np.asarray(x, dtype=np.float64), _RANKED)[0], thinned(y, _RANKED)[0]
     ranks_x, ranks_y = _ranks(x), _ranks(y)
     spread = float(ranks_x.std() * ranks_y.std())
     return float(np.mean((ranks_x - ranks_x.mean()) * (ranks_y - ranks_y.mean()))) / spread if spread > 0 else 0.0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from engine.evidence.readers import machines, results, tables, traces, trackers
+from engine.evidence.readers import configs, machines, results, tables, traces, trackers
 from engine.evidence.readers.case_series import series_from_case
+from engine.evidence.readers.console.events import LineScan
 from engine.evidence.readers.console.reader import read_console
 from engine.evidence.readers.lines import Limits, Notes, UnreadableError, chunks, open_input
 from engine.evidence.readers.names import canonical
@@ -17,9 +18,9 @@ _HEAD_BYTES = 1 << 16
 # magic numbers of files people pass by mistake: zip and torch checkpoints, pickle, ELF, PNG, HDF5
 _MAGIC = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x7fELF", b"\x89PNG", b"\x89HDF")
 # The first that recognises a file reads it; a text that none recognises is read as a console log.
-FORMATS = (*trackers.FORMATS, *traces.FORMATS, *results.FORMATS, *machines.FORMATS, *tables.FORMATS)
+FORMATS = (*trackers.FORMATS, *traces.FORMATS, *results.FORMATS, *machines.FORMATS, *tables.FORMATS, *configs.FORMATS)
 
-__all__ = ["FORMATS", "Limits", "canonical", "read", "series_from_case", "sniff"]
+__all__ = ["FORMATS", "Limits", "LineScan", "canonical", "read", "series_from_case", "sniff"]
 
 
 def sniff(head: bytes) -> str:
@@ -35,8 +36,16 @@ def sniff(head: bytes) -> str:
     return "binary" if head.startswith(_MAGIC) or _is_binary(head) else "text"
 
 
-def read(source: str | os.PathLike[str] | bytes, label: str | None = None, limits: Limits | None = None) -> RunRecord:
-    """Read a file or its bytes; bad input gives a partial record that says why, never an exception."""
+def read(
+    source: str | os.PathLike[str] | bytes,
+    label: str | None = None,
+    limits: Limits | None = None,
+    scan: LineScan | None = None,
+) -> RunRecord:
+    """Read a file or its bytes; bad input gives a partial record that says why, never an exception.
+
+    ``scan`` names the lines of a console log that must be kept as events, whatever else is.
+    """
     name = label or ("input" if isinstance(source, bytes) else Path(source).name)
     limits = limits or Limits()
     try:
@@ -49,8 +58,8 @@ def read(source: str | os.PathLike[str] | bytes, label: str | None = None, limit
             kind = sniff(head)
             if kind in {"binary", "empty"}:
                 return _nothing(name, kind, "is binary, not a text log" if kind == "binary" else "is empty")
-            reader = next((format_.read for format_ in FORMATS if format_.id == kind), read_console)
-            return reader(stream, name, limits)
+            reader = next((format_.read for format_ in FORMATS if format_.id == kind), None)
+            return reader(stream, name, limits) if reader is not None else read_console(stream, name, limits, scan)
     except UnreadableError as error:
         return _nothing(name, "unreadable", str(error))
     except OSError as error:

@@ -13,13 +13,20 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
-BLOCK = 1 << 20
+import numpy as np
+
+from engine.evidence.readers.columns import shapes
+
+BLOCK = 1 << 21
+_PACKED = MappingProxyType({b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"})
 _ANSI = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+_FEW = 16  # lines; below that an array costs more than it saves
 _PREFIX = re.compile(
     rb"(?:\s*(?P<srun>\d{1,6}): |\[default(?P<tee>\d+)\]:\s?|\[rank(?P<torch>\d+)\]:\s?|\(\w+ pid=\d+\)\s)"
 )
@@ -73,11 +80,12 @@ def open_input(source: str | os.PathLike[str] | bytes) -> IO[bytes]:
 
 
 def chunks(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[bytes]:
-    """Yield the content in pieces of at most a few BLOCKs: gzip inflated, UTF-16 as UTF-8, without NUL bytes."""
+    """Yield the content in pieces of at most a few BLOCKs: gzip and zstd inflated, UTF-16 as UTF-8."""
     head = stream.read(4)
     stream.seek(0)
-    if head[:2] == b"\x1f\x8b":
-        yield from _inflated(stream, limits, notes)
+    kind = next((kind for magic, kind in _PACKED.items() if head.startswith(magic)), None)
+    if kind is not None:
+        yield from _inflated(stream, kind, limits, notes)
     elif head[:2] in {b"\xff\xfe", b"\xfe\xff"}:
         text = stream.read(limits.json_bytes).decode("utf-16", errors="replace").encode()
         yield from (text[at : at + BLOCK] for at in range(0, len(text), BLOCK))
@@ -86,14 +94,16 @@ def chunks(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[bytes]:
             yield piece
 
 
-def _inflated(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[bytes]:
+def _inflated(stream: IO[bytes], kind: str, limits: Limits, notes: Notes) -> Iterator[bytes]:
     total = 0
-    with gzip.GzipFile(fileobj=stream) as unzipped:
+    with _opened(stream, kind, notes) as unpacked:
         while True:
             try:
-                piece = unzipped.read1(BLOCK)  # gives what there is before a fault
-            except (EOFError, OSError, zlib.error) as error:
-                notes.add(f"gzip stream is damaged or cut after {total} bytes ({error}); what came before was read")
+                piece = unpacked.read1(BLOCK)  # gives what there is before a fault
+            except Exception as error:  # zstandard's own class must not be imported for gzip
+                if not isinstance(error, EOFError | OSError | zlib.error) and type(error).__name__ != "ZstdError":
+                    raise
+                notes.add(f"{kind} stream is damaged or cut after {total} bytes ({error}); what came before was read")
                 return
             if not piece:
                 return
@@ -102,11 +112,23 @@ def _inflated(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[bytes
             if total > limits.inflated_bytes or (
                 total > limits.unsuspected_bytes and total > limits.inflation * max(stream.tell(), 1)
             ):
-                notes.add(f"gzip content is suspiciously large: stopped after {total} bytes")
+                notes.add(f"{kind} content is suspiciously large: stopped after {total} bytes")
                 return
 
 
-def line_blocks(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[tuple[list[int], list[bytes]]]:
+def _opened(stream: IO[bytes], kind: str, notes: Notes) -> io.BufferedIOBase:
+    if kind == "gzip":
+        return gzip.GzipFile(fileobj=stream)
+    try:
+        import zstandard
+    except ImportError:
+        notes.add("zstd content cannot be read here: the package zstandard is not installed")
+        return io.BytesIO()
+    reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True, closefd=False)
+    return io.BufferedReader(reader, BLOCK)
+
+
+def line_blocks(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[tuple[Sequence[int], list[bytes]]]:
     """Yield (line numbers, lines) block by block, without line ends and colours.
 
     A line that was redrawn with carriage returns gives one entry per drawing, all with the number of the
@@ -117,19 +139,18 @@ def line_blocks(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[tup
         text = carry + piece
         if b"\0" in piece:
             text = text.replace(b"\0", b"")
-        if b"\x1b" in text:
-            text = _ANSI.sub(b"", text)
-        lines = text.split(b"\n")
-        if cut and len(lines) > 1:  # the rest of a line that was too long ends here
-            lines[0], cut = b"", False
-        carry = lines.pop()
-        if lines:
-            yield _drawings(number, lines, b"\r" in text)
-            number += len(lines)
+        end = text.rfind(b"\n")
+        if end >= 0:
+            begin = text.find(b"\n") if cut else 0  # the rest of a line that was too long ends here
+            numbers, lines = _drawings(number, text[begin:end])
+            yield numbers, lines
+            number = numbers[-1] + 1
+            cut = False
+        carry = text[end + 1 :]
         if len(carry) > limits.line_bytes:
             frames = carry.rfind(b"\r") + 1  # a progress bar without line ends: its frames are done with
             if frames:
-                yield _drawings(number, [carry[:frames]], redrawn=True)
+                yield _drawings(number, carry[:frames])
                 carry = carry[frames:]
             if len(carry) > limits.line_bytes:
                 notes.add(f"line {number} is longer than {limits.line_bytes} bytes: its rest was left out")
@@ -137,24 +158,40 @@ def line_blocks(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[tup
                     yield [number], [carry[: limits.line_bytes]]
                 carry, cut = b"", True
     if carry and not cut:
-        yield _drawings(number, [carry], b"\r" in carry)
+        yield _drawings(number, carry)
 
 
-def _drawings(first: int, lines: list[bytes], redrawn: bool) -> tuple[list[int], list[bytes]]:
-    if not redrawn:
-        return list(range(first, first + len(lines))), lines
-    numbers: list[int] = []
-    drawn: list[bytes] = []
-    for number, line in enumerate(lines, first):
-        bare = line.strip(b"\r")
-        if b"\r" not in bare:
-            numbers.append(number)
-            drawn.append(bare)
+def _drawings(first: int, text: bytes) -> tuple[Sequence[int], list[bytes]]:
+    """Split into lines with their numbers; a line that was redrawn gives an entry for each drawing."""
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n").replace(b"\n\r", b"\n")  # neither ends nor begins a drawing
+    numbers: Sequence[int] = range(first, first + text.count(b"\n") + 1)
+    if b"\r" in text:
+        codes = np.frombuffer(text, dtype=np.uint8)
+        breaks = codes[(codes == 10) | (codes == 13)]
+        numbers = np.concatenate([[first], first + np.cumsum(breaks == 10)]).tolist()
+        text = text.replace(b"\r", b"\n")
+    lines = text.split(b"\n")
+    return numbers, _without_colours(lines) if b"\x1b" in text else lines
+
+
+def _without_colours(lines: list[bytes]) -> list[bytes]:
+    """Cut out the colours; they stand in the same columns in all lines of a shape."""
+    for shape in shapes(lines):
+        colours = [match.span() for match in _ANSI.finditer(shape.rows[0])] if b"\x1b" in shape.text else []
+        if not colours:
             continue
-        pieces = [piece for piece in bare.split(b"\r") if piece]
-        numbers.extend([number] * len(pieces))
-        drawn.extend(pieces)
-    return numbers, drawn
+        ends = [0, *(end for _, end in colours)]
+        kept = list(zip(ends, [*(start for start, _ in colours), len(shape.text)], strict=True))
+        width = sum(b - a for a, b in kept)
+        if len(shape.rows) < _FEW or not width:
+            plain = [b"".join([row[a:b] for a, b in kept]) for row in shape.rows]
+        else:
+            grid = np.frombuffer(b"".join(shape.rows), dtype=np.uint8).reshape(len(shape.rows), -1)
+            plain = np.concatenate([grid[:, a:b] for a, b in kept], axis=1).view(f"S{width}").ravel().tolist()
+        for at, row in zip(shape.index.tolist(), plain, strict=True):
+            lines[at] = row
+    return lines
 
 
 def without_prefix(line: bytes) -> tuple[bytes, int | None]:

@@ -1,6 +1,6 @@
 """The names of metric series: every spelling of the tools to one canonical name, unit and scale.
 
-Spellings are those of the tools' own logs: Megatron-LM and Megatron-DeepSpeed, Hugging Face Trainer, TRL,
+Spellings are those of the tools' own logs: Megatron-LM and Megatron-DeepSpeed, Hugging Face Trainer, TRL, verl,
 axolotl, LLaMA-Factory, and what people write into a chat.
 """
 
@@ -31,17 +31,20 @@ UNITS = MappingProxyType({
 })  # fmt: skip
 
 _ALIASES = {
-    "loss": "loss train_loss lm_loss training_loss ce_loss cross_entropy total_loss loss_train avg_train_loss",
-    "eval_loss": "eval_loss val_loss valid_loss validation_loss test_loss loss_val loss_eval lm_loss_validation",
-    "grad_norm": "grad_norm gradient_norm gnorm global_grad_norm total_norm grad_norms gradnorm",
+    "loss": "loss train_loss lm_loss training_loss ce_loss cross_entropy total_loss loss_train avg_train_loss "
+    "train_loss_epoch loss_epoch epoch_loss",
+    "eval_loss": "eval_loss val_loss valid_loss validation_loss test_loss loss_val loss_eval lm_loss_validation "
+    "loss_validation loss_valid eval_epoch_loss val_loss_epoch",
+    "grad_norm": "grad_norm gradient_norm gnorm global_grad_norm total_norm grad_norms gradnorm train_grad_norm",
     "learning_rate": "learning_rate lr lr_avg actor_lr",
     "loss_scale": "loss_scale scaler_scale amp_scale grad_scale cur_scale",
     "skipped_steps": "skipped_steps number_of_skipped_iterations skipped_iterations overflow_steps",
     "nan_steps": "nan_steps number_of_nan_iterations nan_iterations",
     "epoch": "epoch epochs",
     "step_time": "step_time iter_time iteration_time time_per_iteration time_per_step elapsed_time_per_iteration "
-    "seconds_per_iteration seconds_per_step sec_per_step s_it s_per_it step_seconds batch_time",
-    "steps_per_second": "steps_per_second it_s its iterations_per_second iter_s train_steps_per_second",
+    "seconds_per_iteration seconds_per_step sec_per_step s_it s_per_it step_seconds batch_time dt",
+    "steps_per_second": "steps_per_second it_s its iterations_per_second iter_s train_steps_per_second "
+    "train_speed_iter_s",
     "tokens_per_second": "tokens_per_second tokens_s tok_s tps tokens_sec tokens_sec_gpu wps throughput_tokens "
     "tokens_per_sec tokens_train_per_sec_per_gpu tgs",
     "samples_per_second": "samples_per_second samples_s samples_sec samples_per_sec train_samples_per_second ips",
@@ -55,7 +58,15 @@ _ALIASES = {
     "global_batch": "global_batch global_batch_size gbs",
     "sequence_length": "sequence_length seq_len seqlen sequence_len max_sequence_length length",
     "kl": "kl kl_div approx_kl mean_kl objective_kl",
-    "entropy": "entropy policy_entropy objective_entropy",
+    "entropy": "entropy policy_entropy policy_entropy_avg objective_entropy actor_entropy",
+    "reward": "reward rewards reward_mean mean_reward average_reward average_reward_score objective_scores "
+    "critic_score_mean critic_rewards_mean ppo_mean_scores env_reward_mean",
+    "policy_loss": "policy_loss actor_loss act_loss pg_loss actor_pg_loss loss_policy_avg ppo_loss_policy",
+    "value_loss": "value_loss critic_loss cri_loss vf_loss critic_vf_loss loss_value_avg ppo_loss_value",
+    "clip_ratio": "clip_ratio clip_ratio_region_mean policy_clipfrac_avg actor_pg_clipfrac pg_clipfrac clipfrac "
+    "ppo_policy_clipfrac",
+    "completions/mean_length": "completions_mean_length completion_length response_length_mean mean_response_length",
+    "completions/clipped_ratio": "completions_clipped_ratio response_length_clip_ratio",
 }
 _BY_ALIAS = MappingProxyType({alias: name for name, text in _ALIASES.items() for alias in text.split()})
 # A terminal that wraps lines eats the blank at the break: "number of naniterations".
@@ -113,4 +124,5 @@ def _match(words: list[str]) -> str | None:
 
 def _is_family(name: str) -> bool:
     """Tell whether an unmapped name belongs to a family that keeps its own names (evaluation, preference, RL)."""
-    return bool(re.match(r"(eval_|rewards/|rewards$|reward$|logps/|logits/|completions/)", name.strip()))
+    families = "eval_|rewards/|logps/|logits/|completions/|objective/|policy/|(?:reward_std|frac_reward_zero_std)$"
+    return bool(re.match(families, name.strip()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from engine.evidence.comparisons import differing
 from engine.evidence.text import TextReader
 from engine.model.evidence import FindingReading
 
@@ -125,3 +126,18 @@ def test_the_good_side_is_no_context_of_the_failing_run(reader: TextReader) -> N
 )
 def test_what_stayed_the_same(reader: TextReader, text: str, state: str | None) -> None:
     assert read(reader, text).get("unchanged(code)") == state
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("weights equal on all ranks", "weights differ on all ranks"),
+        ("same vectors", "differ vectors"),
+        ("outputs match", "outputs differ"),
+        ("各卡权重一致", "各卡权重不一致"),
+        ("loss is nan", None),
+        ("matching rules", None),
+    ],
+)
+def test_a_denied_sameness_is_a_difference(name: str, other: str | None) -> None:
+    assert differing(name) == other

@@ -34,6 +34,7 @@ def read(reader: TextReader, text: str) -> dict[str, object]:
         ("sequence length 8192", {"batch.sequence_length": 8192.0}),
         ("step time is 2 min", {"step_time.mean": 120.0}),
         ("GPU util 35%", {"gpu.utilisation": 0.35}),
+        ("GPU util is 35 %", {"gpu.utilisation": 0.35}),
         ("we train in fp16", {"run.precision": "fp16"}),
         ("半精度训练", {"run.precision": "fp16"}),
         ("with ZeRO-3", {"parallel.sharding": "zero3"}),

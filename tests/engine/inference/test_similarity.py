@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.inference.rank import Network, rank
-from engine.inference.similarity import Similarity, terms
+from engine.inference.similarity import Similarity, index_of, terms
 from engine.knowledge.load import load_knowledge
 
 
@@ -17,7 +17,7 @@ def test_terms_cut_endings_and_pair_chinese() -> None:
 def test_a_description_resembles_its_own_cause_most() -> None:
     knowledge = load_knowledge()
     causes = [knowledge.causes[key] for key in sorted(knowledge.active_causes)]
-    similarity = Similarity(causes, knowledge.findings)
+    similarity = Similarity(index_of(causes, knowledge.findings))
     hits = 0
     for row, cause in enumerate(causes):
         bits = similarity.bits(" ".join(cause.presentation["en"]), 3.0)
@@ -29,7 +29,7 @@ def test_a_description_resembles_its_own_cause_most() -> None:
 
 def test_strange_text_resembles_nothing() -> None:
     knowledge = load_knowledge()
-    similarity = Similarity(list(knowledge.active_causes.values()), knowledge.findings)
+    similarity = Similarity(index_of(list(knowledge.active_causes.values()), knowledge.findings))
     assert not similarity.bits("zyzzyva qwertz 鑫森淼", 3.0).any()
     assert not similarity.bits("", 3.0).any()
 

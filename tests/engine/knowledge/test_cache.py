@@ -103,3 +103,27 @@ def test_other_code_has_another_entry(kb: SmallKb, cache_home: Path, monkeypatch
     monkeypatch.setattr(cache, "code_digest", lambda: "another version")
     load_knowledge(kb.root)
     assert len(_entries(cache_home)) == 2
+
+
+@pytest.mark.usefixtures("cache_home")
+def test_what_was_worked_out_once_is_kept_under_its_kind_and_digest() -> None:
+    made = iter(range(10))
+    assert cache.kept("text", "digest", lambda: {"n": next(made)}) == {"n": 0}
+    assert cache.kept("text", "digest", lambda: {"n": next(made)}) == {"n": 0}
+    assert cache.kept("text", "another", lambda: {"n": next(made)}) == {"n": 1}
+    assert cache.kept("words", "digest", lambda: {"n": next(made)}) == {"n": 2}
+
+
+def test_the_first_answer_is_the_same_as_the_kept_one(cache_home: Path) -> None:
+    """Plain data on both ways: a tuple is a list already the first time."""
+    assert cache.kept("text", "digest", lambda: {"pair": (1, 2)}) == {"pair": [1, 2]}
+    (entry,) = _entries(cache_home)
+    entry.write_bytes(b"damaged")
+    assert cache.kept("text", "digest", lambda: {"pair": (3, 4)}) == {"pair": [3, 4]}
+
+
+@pytest.mark.usefixtures("cache_home")
+def test_another_version_of_the_code_does_not_see_the_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cache.kept("text", "digest", lambda: 1) == 1
+    monkeypatch.setattr(cache, "code_digest", lambda: "another")
+    assert cache.kept("text", "digest", lambda: 2) == 2

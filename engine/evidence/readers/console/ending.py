@@ -21,7 +21,9 @@ _MARKS: MappingProxyType[EndKind, re.Pattern[str]] = MappingProxyType({
     "crashed": re.compile(
         r"^Traceback \(most recent call last\)|^\w[\w.]*(?:Error|Exception)\b(?::|$)|[Ss]egmentation fault|core dumped"
         r"|\bexitcode\s*:\s*(?:[1-9]|-6|-9|-11)\b|\bSIGABRT\b|\bSIGSEGV\b|Killed\s*$|oom[-_ ]kill|OutOfMemoryError"
-        r"|terminate called after throwing|ChildFailedError"
+        r"|terminate called after throwing|ChildFailedError|^Fatal Python error|\bBus error\b"
+        r"|srun: error: \S+ tasks? [\d,-]+: (?:Exited with exit code [1-9]|Out Of Memory|Killed|Aborted)"
+        r"|exits with return code = (?:[1-9]|-6|-9|-11)\b|Process group watchdog thread terminated with exception"
     ),
     "cancelled": re.compile(
         r"\bSIGTERM\b|exitcode\s*:\s*-15\b|CANCELLED AT|DUE TO (?:TIME LIMIT|PREEMPTION)|\bscancel\b|signal 15\b"

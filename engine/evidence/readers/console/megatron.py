@@ -8,37 +8,31 @@ cut long lines.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import compress, repeat
 
 import numpy as np
 
-from engine.evidence.readers.builder import SeriesBuilder
-from engine.evidence.readers.columns import Columns, Layout, columns, number
+from engine.evidence.readers.columns import Columns, Spans, columns, number
+from engine.evidence.readers.console.grammar import Grammar
+from engine.evidence.readers.console.records import as_array
 from engine.evidence.readers.lines import without_prefix
 from engine.evidence.series import Floats, Ints
 
 HEAD = re.compile(rb"iteration\s+(\d{1,15})\s*/\s*(\d{1,15})\s*\|")
 _STARTS = (b" iteration ", b"iteration ")
-_HEAD_LENGTH = 64  # "iteration", two numbers of 15 digits and blanks: the rest of the record need not be searched
 _VALIDATION = re.compile(rb"valid(?:ation)? loss at (?:iteration )?(\d{1,15})[^|]*\| *lm loss value: *([^|]+?) *\|")
 _MEMORY = re.compile(rb"\(after \d+ iterations\) memory \(MB\).*?\| max allocated: ([\d.]+)")
 _CONTINUATIONS = 8  # a record of 500 characters wrapped at 80 columns
-_LAYOUT = Layout(b"|", unused=frozenset({"consumed samples", "consumed tokens", "num zeros"}))
+_PAIR = re.compile(rb"\|\s*([^|:]+?)\s*:\s*([^|\s]+)")
+_UNUSED = frozenset({b"consumed samples", b"consumed tokens", b"num zeros"})
 
 
 @dataclass(slots=True)
-class Megatron:
+class Megatron(Grammar):
     """Takes the metric records out of blocks of lines; state is what outlives a block."""
 
-    builder: SeriesBuilder
-    config: dict[str, object] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
-    new_run_at: list[int] = field(default_factory=list)
-    resumed_at: list[int] = field(default_factory=list)
-    records: int = 0
-    last_line: int = 0
-    finished_line: int = 0
     name: str = "megatron"
     _last_step: float | None = None
     _loss: str | None = None
@@ -52,7 +46,7 @@ class Megatron:
         """Iterations, their validation, and memory reports."""
         return b"iteration" in text
 
-    def take(self, numbers: list[int], lines: list[bytes], places: list[int]) -> list[int]:
+    def take(self, numbers: Sequence[int], lines: list[bytes], places: Sequence[int]) -> Sequence[int]:
         """Use the records of these lines; return the places of the lines that are none. All lines are looked at."""
         del places
         mask = list(map(bytes.startswith, lines, repeat(_STARTS)))
@@ -63,7 +57,7 @@ class Megatron:
             return self._added(rows, list(compress(range(len(lines)), mask)), rest, numbers)
         return self._take_carefully(numbers, lines)
 
-    def _take_carefully(self, numbers: list[int], lines: list[bytes]) -> list[int]:
+    def _take_carefully(self, numbers: Sequence[int], lines: list[bytes]) -> list[int]:
         """Line by line: prefixes, cut records, validation lines."""
         rest: list[int] = []
         places: list[int] = []
@@ -86,32 +80,29 @@ class Megatron:
             rows.append(line)
         return self._added(rows, places, rest, numbers)
 
-    def _added(self, rows: list[bytes], places: list[int], rest: list[int], numbers: list[int]) -> list[int]:
+    def _added(self, rows: list[bytes], places: list[int], rest: list[int], numbers: Sequence[int]) -> list[int]:
         if not rows:
             return rest
-        refused = self._add(rows, np.array([numbers[place] for place in places], dtype=np.int64))
+        refused = self._add(rows, as_array(numbers)[places])
         return sorted([*rest, *(places[row] for row in refused)]) if refused else rest
 
     def _add(self, rows: list[bytes], lines: Ints) -> list[int]:
         """Add the records; return the rows that only look like records."""
-        heads = HEAD.findall(b"\n".join([row[:_HEAD_LENGTH] for row in rows]))
-        refused: list[int] = []
-        if len(heads) != len(rows):
-            matches = [HEAD.match(row.lstrip()) for row in rows]
-            refused = [at for at, match in enumerate(matches) if match is None]
-            keep = [at for at, match in enumerate(matches) if match is not None]
-            rows, lines = [rows[at] for at in keep], lines[keep]
-            heads = [match.groups() for match in matches if match is not None]
-        if not rows:
-            return refused
-        axis = np.array([int(head[0]) for head in heads], dtype=np.float64)
-        table = columns(rows, _LAYOUT)
+        table = columns(rows, _pairs)
+        at, steps = table.pop("step", (lines[:0], np.zeros(0)))
+        if not len(at):
+            return list(range(len(rows)))
+        refused: list[int] = np.setdiff1d(np.arange(len(rows)), at).tolist()
+        if refused:
+            table = {key: (np.searchsorted(at, index), values) for key, (index, values) in table.items()}
+        axis, lines = steps, lines[at]
+        total = table.pop("total")[1][-1]
         self._mark_skips(table, axis)
         for key, (index, values) in table.items():
             whole = len(index) == len(axis)
             self.builder.add(key, axis if whole else axis[index], values, lines if whole else lines[index])
-        self.records += len(rows)
-        self.config["train_iters"] = int(heads[-1][1])
+        self.records += len(axis)
+        self.config["train_iters"] = int(total)
         self.last_line, self._last_step = int(lines[-1]), float(axis[-1])
         return refused
 
@@ -150,6 +141,17 @@ class Megatron:
             place = np.array([line_number], dtype=np.int64)
             self.builder.add("max_allocated (MB)", step, np.array([float(match[1])]), place)
         return match is not None
+
+
+def _pairs(row: bytes) -> Spans:
+    head = HEAD.match(row.lstrip())
+    if head is None:
+        return []
+    blanks = len(row) - len(row.lstrip())
+    groups = (("step", 1), ("total", 2))
+    place = [(name, blanks + head.start(group), blanks + head.end(group)) for name, group in groups]
+    pairs = (pair for pair in _PAIR.finditer(row) if pair[1] not in _UNUSED)
+    return [*place, *((pair[1].decode("utf-8", "replace"), *pair.span(2)) for pair in pairs)]
 
 
 def _joined(row: bytes, lines: list[bytes], at: int) -> tuple[bytes, int]:

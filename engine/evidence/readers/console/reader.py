@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import IO
 
 import numpy as np
 
 from engine.evidence.readers.builder import SeriesBuilder, segments_of
+from engine.evidence.readers.console.composer import COMPOSER
+from engine.evidence.readers.console.cut_lines import whole_lines
+from engine.evidence.readers.console.deepspeed import DEEPSPEED, DEEPSPEED_CHAT
 from engine.evidence.readers.console.ending import run_end
-from engine.evidence.readers.console.events import Events
+from engine.evidence.readers.console.events import Events, LineScan
 from engine.evidence.readers.console.grammar import Grammar
 from engine.evidence.readers.console.hugging_face import HfConsole
+from engine.evidence.readers.console.key_values import KEY_VALUES
 from engine.evidence.readers.console.megatron import Megatron
+from engine.evidence.readers.console.nanogpt import LLM_C, MODDED, NANOGPT
+from engine.evidence.readers.console.progress_bars import KERAS, PROGRESS_BAR
+from engine.evidence.readers.console.records import LineRecords
+from engine.evidence.readers.console.torchtitan import TORCHTITAN
+from engine.evidence.readers.console.underflow import UnderflowOverflow
 from engine.evidence.readers.lines import Limits, Notes, line_blocks
 from engine.evidence.series import ReadNote, RunRecord
 
-# In this order: a line that one takes is not offered to the next.
-_GRAMMARS = (Megatron, HfConsole)
+_DIALECTS = (
+    TORCHTITAN, NANOGPT, MODDED, LLM_C, DEEPSPEED, DEEPSPEED_CHAT, COMPOSER, KERAS, PROGRESS_BAR, KEY_VALUES,
+)  # fmt: skip
 
 
-def read_console(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
-    """Read a text log; a log without metric records gives events only (format ``text``)."""
+def _grammars(builder: SeriesBuilder) -> list[Grammar]:
+    """In this order: a line that one takes is not offered to the next."""
+    line_records = LineRecords(builder, dialects=_DIALECTS)
+    return [Megatron(builder), HfConsole(builder), UnderflowOverflow(builder), line_records]
+
+
+def read_console(stream: IO[bytes], label: str, limits: Limits, scan: LineScan | None = None) -> RunRecord:
+    """Read a text log; a log without metric records gives events only (format ``text``).
+
+    Lines that ``scan`` names are kept as events, whatever else is.
+    """
     notes = Notes([])
-    builder, events = SeriesBuilder(label), Events(limits)
-    grammars: list[Grammar] = [grammar(builder) for grammar in _GRAMMARS]
+    builder, events = SeriesBuilder(label), Events(limits, scan)
+    grammars = _grammars(builder)
     last = 0
-    for numbers, lines in line_blocks(stream, limits, notes):
-        places = list(range(len(lines)))
+    for block in line_blocks(stream, limits, notes):
+        numbers, lines = whole_lines(*block)
         text = b"\n".join(lines)
+        places: Sequence[int] = range(len(lines))
         for grammar in grammars:
             if places and grammar.concerns(text):
                 places = grammar.take(numbers, lines, places)
@@ -68,5 +89,6 @@ def _record(
         events=kept,
         config=config,
         segments=segments_of(axis, resumed_at, new_run_at),
+        readings=tuple(reading for grammar in grammars for reading in grammar.readings),
         not_understood=tuple(notes.texts),
     )

@@ -2,131 +2,89 @@
 
 Training and evaluation records share steps but stand in separate rows; predictions have no step; the last
 record of a finished run is its summary. Bare NaN and Infinity are read. A file cut short gives the records
-before the cut.
+before the cut. The history is streamed: files of 100 MB are known.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
-from collections.abc import Mapping
-from typing import IO, cast
+from collections.abc import Iterator, Mapping
+from typing import IO
 
-import numpy as np
-
-from engine.evidence.readers.builder import SeriesBuilder, segments_of
-from engine.evidence.readers.columns import number
 from engine.evidence.readers.format import Format
 from engine.evidence.readers.lines import Limits, Notes, chunks
+from engine.evidence.readers.tables.json_stream import ArrayStream
+from engine.evidence.readers.tables.rows import TOO_MANY, Rows, value_of
 from engine.evidence.series import ReadNote, RunEnd, RunRecord
 from engine.model.evidence import Source
 
-_HISTORIES = ("log_history", "training_history", "history")
-_HISTORY = re.compile(r'"(?:log_history|training_history|history)"\s*:\s*\[')
-_NOT_METRICS = frozenset({"step", "total_flos", "current_steps", "total_steps"})
+_OPENING = re.compile(r'\A\s*\[|"(?:log_history|training_history|history)"\s*:\s*\[')
+_SUMMARY = "train_runtime"
+_MEANS = frozenset({"train_loss", "training_loss"})  # a mean over the run: no last loss
 
 
 def read_trainer_state(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
     """Read the state; never raises on content, ``not_understood`` says what is wrong with it."""
     notes = Notes([])
-    head, history = _parse(_text(stream, limits, notes), notes)
-    builder = SeriesBuilder(label)
-    config = {key: value for key, value in head.items() if isinstance(value, str | int | float | bool)}
+    array, rows = ArrayStream(_OPENING), Rows(label)
     summary: Mapping[str, object] | None = None
-    columns: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
-    step = 0.0
-    for record in history:
-        given = _step(record)
-        step = given if given is not None else step
-        if "train_runtime" in record:
-            summary = record
-        elif given is not None:
-            for key, value in record.items():
-                parsed = _value(value)
-                if key not in _NOT_METRICS and parsed is not None:
-                    columns[key][0].append(step)
-                    columns[key][1].append(parsed)
-    for key, (steps, values) in columns.items():
-        builder.add(key, np.array(steps), np.array(values), None)
+    for records in array.blocks(_bounded(stream, limits, notes)):
+        for record in records:
+            summary = record if _SUMMARY in record else summary
+        rows.add([record for record in records if _SUMMARY not in record and _has_step(record)])
+        if rows.full:
+            notes.add(TOO_MANY)
+            break
+    head = _head(array, notes)
+    config = {key: value for key, value in head.items() if isinstance(value, str | int | float | bool)}
     if summary is not None:
-        config |= {key: value for key, value in summary.items() if isinstance(value, int | float)}
-    series, remarks = builder.build()
-    axis = next((one for one in series if one.name in {"loss", "learning_rate"}), None)
+        config |= {key: value for key, value in summary.items() if isinstance(value, int | float) and key not in _MEANS}
+    built = rows.build()
     return RunRecord(
-        read=ReadNote(label, "trainer_state", len(history), 0),
+        read=ReadNote(label, "trainer_state", rows.count + (summary is not None), 0),
         end=_end(head, summary, label),
-        series=series,
+        series=built.series,
         config=config,
-        segments=segments_of(axis, [], []),
-        not_understood=tuple(notes.texts + remarks),
+        segments=built.segments,
+        not_understood=tuple(notes.texts + (built.remarks if rows.count else [])),
     )
 
 
-def _text(stream: IO[bytes], limits: Limits, notes: Notes) -> str:
-    parts: list[bytes] = []
-    size = 0
+def _bounded(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[bytes]:
+    left = limits.json_bytes
     for piece in chunks(stream, limits, notes):
-        parts.append(piece[: limits.json_bytes - size])
-        size += len(parts[-1])
-        if size >= limits.json_bytes:
+        yield piece[:left]
+        left -= len(piece)
+        if left <= 0:
             notes.add(f"JSON document larger than {limits.json_bytes} bytes: only its beginning was read")
-            break
-    return b"".join(parts).decode("utf-8-sig", "replace")
+            return
 
 
-def _parse(text: str, notes: Notes) -> tuple[Mapping[str, object], list[Mapping[str, object]]]:
-    """Return the head fields and the history; falls back to the records in front of a fault."""
+def _has_step(record: Mapping[str, object]) -> bool:
+    return value_of(record.get("step", record.get("current_steps"))) is not None
+
+
+def _head(array: ArrayStream, notes: Notes) -> Mapping[str, object]:
+    """The fields beside the history; what is wrong with the document goes to the notes."""
+    document: object = None
     try:
-        document = json.loads(text)
+        document = json.loads(array.rest) if array.rest else {}
     except RecursionError:
-        notes.add("JSON is nested too deeply")
-        return {}, []
+        array.fault = array.fault or "JSON is nested too deeply"
     except ValueError as error:
-        notes.add(f"JSON is damaged or cut short ({error}); the records in front of the fault were read")
-        return {}, _salvaged(text)
-    if isinstance(document, list):
-        return {}, [record for record in document if isinstance(record, dict)]
-    if isinstance(document, dict):
-        for key in _HISTORIES:
-            if isinstance(document.get(key), list):
-                return document, [record for record in document[key] if isinstance(record, dict)]
-    notes.add("JSON holds no log history (log_history, training_history, history)")
-    return {}, []
-
-
-def _salvaged(text: str) -> list[Mapping[str, object]]:
-    start = _HISTORY.search(text)
-    at = start.end() if start is not None else len(text)
-    decoder = json.JSONDecoder()
-    records: list[Mapping[str, object]] = []
-    while (brace := text.find("{", at)) >= 0 and not text[at:brace].strip(" \t\r\n,"):
-        try:
-            record, at = decoder.raw_decode(text, brace)
-        except (ValueError, RecursionError):
-            break
-        records.append(cast("Mapping[str, object]", record))
-    return records
-
-
-def _step(record: Mapping[str, object]) -> float | None:
-    step = _value(record.get("step", record.get("current_steps")))
-    return step if step is not None and np.isfinite(step) else None
-
-
-def _value(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        return number(value) if isinstance(value, str) else float(value)
-    except OverflowError:
-        return float("inf")
+        array.fault = array.fault or f"JSON is damaged or cut short ({error}); its records were read"
+    if array.fault:
+        notes.add(array.fault)
+    elif not _OPENING.search(array.rest):
+        notes.add("JSON holds no log history (log_history, training_history, history)")
+    return document if isinstance(document, dict) else {}
 
 
 def _end(head: Mapping[str, object], summary: Mapping[str, object] | None, label: str) -> RunEnd:
     if summary is not None:
         return RunEnd("finished", Source("measured", label, "summary record with train_runtime"))
-    done, planned = _value(head.get("global_step")), _value(head.get("max_steps"))
+    done, planned = value_of(head.get("global_step")), value_of(head.get("max_steps"))
     if done is not None and planned is not None and 0 < planned <= done:
         return RunEnd("finished", Source("measured", label, f"global_step {done:g} of max_steps {planned:g}"))
     return RunEnd("unknown", Source("measured", label, "no summary record: written inside the run"))

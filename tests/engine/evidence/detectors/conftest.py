@@ -16,7 +16,11 @@ ABNORMAL = (
     "loss.plateau", "loss.near_zero", "eval_loss.rising", "grad_norm.nan", "grad_norm.exploding",
     "grad_norm.vanishing", "amp.scale_collapsed", "lr.zero", "lr.frozen", "lr.restarted", "lr.spike_at_peak",
     "throughput.cliff", "throughput.drift", "step_time.periodic", "gpu.util_periodic_drop", "memory.rising",
-    "memory.peak_grows_with_length", "run.loss_jump_at_resume",
+    "memory.peak_grows_with_length", "host.ram_rising", "run.loss_jumps", "run.stalled", "loss.oscillating",
+    "loss.early_blow_up", "loss.rises_gradually", "loss.solved_early", "eval_loss.near_zero", "eval_loss.constant",
+    "eval_loss.gap_wide", "eval_metric.falling", "eval_metric.frozen", "eval_metric.flat", "grad_norm.creeping",
+    "lr.decayed_early", "dpo.displaced", "dpo.reward_at_start", "dpo.accuracy_one_early", "rl.kl_blows_up",
+    "rl.kl_zero", "rl.entropy_collapsed", "rl.answers_grow", "rank.slow_place_moves", "contrastive.scale_at_cap",
 )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def test_resumed_run_repeats_100_steps(rng, healthy, facts, alarms):
     found = facts(again)
     assert alarms(found) == []
     assert found["run.resumed"] is True
-    assert found["run.loss_jump_at_resume"] is False
+    assert found["run.loss_jumps"] is False
 
 
 def test_scale_search_at_the_start_of_fp16(rng, healthy, one, facts, alarms):

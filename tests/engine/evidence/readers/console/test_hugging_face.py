@@ -86,3 +86,64 @@ def test_relaunch_with_another_length_keeps_both_step_counts(progress, column):
         for step in steps:
             lines += [progress(step, total), f"{{'loss': {step / 10}, 'epoch': {step / 100}}}"]
     assert [step for step, _ in column(read("\n".join(lines).encode()), "loss")] == [10, 20, 30, 20, 30, 40]
+
+
+def test_announced_length_gives_the_steps_of_a_running_log(column):
+    stamp = "05/16/2024 23:41:41 - INFO - transformers.trainer - "
+    lines = [
+        f"{stamp}***** Running training *****",
+        f"{stamp}  Num examples = 743",
+        f"{stamp}  Num Epochs = 1",
+        f"{stamp}  Instantaneous batch size per device = 16",
+        f"{stamp}  Total train batch size (w. parallel, ...) = 64",
+        f"{stamp}  Gradient Accumulation steps = 4",
+        f"{stamp}  Total optimization steps = 11",
+        f"{stamp}{{'loss': 1.93, 'learning_rate': 1.1423e-04, 'epoch': 0.43}}",
+        "",
+        f"{stamp}{{'loss': 1.74, 'learning_rate': 4.05e-06, 'epoch': 0.86}}",
+    ]
+    record = read("\n".join(lines).encode())
+    assert column(record, "loss") == [(5, 1.93), (10, 1.74)]
+    assert record.config["max_steps"] == 11
+    assert record.config["global_batch_size"] == 64
+    assert record.config["gradient_accumulation_steps"] == 4
+
+
+def test_swift_states_the_step_itself(column):
+    text = "".join(
+        f"{{'loss': 2.5, 'memory(GiB)': 11.5, 'train_speed(iter/s)': 0.25, 'global_step/max_steps': '{step}/100'}}\n"
+        for step in (5, 10)
+    )
+    record = read(text.encode())
+    assert column(record, "loss") == [(5, 2.5), (10, 2.5)]
+    assert column(record, "gpu_memory_used")[0][1] == 11.5 * 2**30
+    assert column(record, "steps_per_second") == [(5, 0.25), (10, 0.25)]
+
+
+def test_preference_and_policy_metrics_have_one_name_each(progress, column):
+    keys = {
+        "rewards/chosen": "rewards/chosen", "logps/rejected": "logps/rejected", "logits/chosen": "logits/chosen",
+        "objective/kl": "kl", "policy/entropy_avg": "entropy", "completions/mean_length": "completions/mean_length",
+        "clip_ratio/region_mean": "clip_ratio", "frac_reward_zero_std": "frac_reward_zero_std",
+        "loss/policy_avg": "policy_loss", "loss/value_avg": "value_loss", "reward": "reward",
+    }  # fmt: skip
+    body = ", ".join(f"'{key}': {at}.5" for at, key in enumerate(keys))
+    record = read(f"{progress(3, 9)}\n{{{body}}}\n".encode())
+    for at, name in enumerate(keys.values()):
+        assert column(record, name) == [(3, at + 0.5)]
+
+
+def test_a_name_beside_its_alias_keeps_both(progress, column):
+    record = read(f"{progress(3, 9)}\n{{'loss': 1.0, 'objective/kl': 2.0, 'kl': 3.0}}\n".encode())
+    assert column(record, "kl") == [(3, 3.0)]
+    assert column(record, "objective/kl") == [(3, 2.0)]
+
+
+def test_bars_and_records_in_other_blocks_of_the_file(progress, column):
+    filler = "x" * 199 + "\n"
+    text = progress(10, 100) + "\n" + filler * 11_000 + "{'loss': 2.0, 'epoch': 0.1}\n" + filler * 11_000
+    text += "{'train_runtime': 9.0, 'epoch': 0.2}\n" + filler * 11_000 + progress(100, 100) + "\n"
+    text += progress(5, 50) + "\n{'loss': 3.0, 'epoch': 0.1}\n"
+    record = read(text.encode())
+    assert column(record, "loss") == [(10, 2.0), (5, 3.0)]
+    assert [part.reason for part in record.segments] == ["start", "new_run"]

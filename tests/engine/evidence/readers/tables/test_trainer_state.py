@@ -75,3 +75,27 @@ def test_hostile_json():
     odd = read(b'{"log_history": [1, null, {"loss": {"a": 1}, "step": "x"}, {"loss": true, "step": 1}]}')
     assert odd.series == ()
     assert "no log history" in read(b'{"log_history": 5}').not_understood[0]
+
+
+def test_history_over_many_pieces_of_the_stream(column):
+    rows = [{"loss": 1.0 / step, "grad_norm": 0.5, "epoch": step / 100, "step": step} for step in range(1, 30_000)]
+    text = state(
+        [*rows, {"predict_loss": 1.0}, {"train_loss": 7.0, "train_runtime": 60.0, "step": 30_000}], max_steps=5
+    )
+    assert len(text) > 2 << 20
+    record = read(text)
+    assert column(record, "loss") == [(row["step"], row["loss"]) for row in rows]
+    assert record.config["max_steps"] == 5
+    assert record.config["train_runtime"] == 60.0
+    assert "train_loss" not in record.config
+    assert record.not_understood == ()
+    middle = text.index(b'"step": 15000')
+    damaged = read(text[:middle] + b"}" + text[middle:])
+    assert 0 < len(column(damaged, "loss")) < 15_000
+    assert any("damaged" in why for why in damaged.not_understood)
+
+
+def test_no_array_is_read_for_ever():
+    record = read(b'{"log_history": [{"loss": 1.0, "step": 1}, {"a": "' + b"x" * (3 << 20))
+    assert len(record.series) == 1
+    assert any("damaged" in why for why in record.not_understood)

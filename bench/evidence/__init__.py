@@ -1,0 +1,1 @@
+"""Reading large files: the product against what a user would install instead."""

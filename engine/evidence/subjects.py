@@ -1,0 +1,89 @@
+"""Which of several matches a clause means: that of the nearest subject, and a denial before the plain phrase."""
+
+from __future__ import annotations
+
+from engine.evidence import cues
+from engine.evidence.lexicon import Hit, Layer
+from engine.evidence.phrases import Match
+from engine.evidence.status import Segment, status_of
+
+_MEASURED = frozenset(
+    """LOSS EVAL_LOSS CRITIC_LOSS ACTOR_LOSS LOSS_SCALE GRAD_NORM GRADIENT ACCURACY LR THROUGHPUT STEP_TIME GPU_UTIL
+    MEMORY HOST_MEMORY REWARD MARGIN KL ENTROPY OUTPUT RETRIEVAL SIMILARITY""".split()  # noqa: SIM905 one word each
+)
+"""Concepts of what has a course of its own: what is said of one of them is not said of another."""
+
+JOINED = 2.0
+"""At most so many words between two subjects of one predicate ("the loss and the gradient norm explode")."""
+
+_BREAKS = (cues.IS, cues.NORMAL, cues.BAD, cues.AND, cues.THEN)
+
+
+def speaks_of_nearest(match: Match, hits: list[Hit], segment: Segment) -> bool:
+    """Whether no other subject stands nearer to what the match says of its own.
+
+    In "the loss is fine and the gradient norm explodes" it is not the loss that explodes, and in "the gradient norm
+    rises first, then the loss" the rise that comes first is not that of the loss.
+    """
+    if len(match.hits) < 2:
+        return True
+    for at, subject in enumerate(match.hits):
+        if subject.name not in _MEASURED:
+            continue
+        following = match.hits[at + 1] if at + 1 < len(match.hits) else None
+        previous = match.hits[at - 1] if at else None
+        if following is not None and _between(subject, following, match, hits, segment):
+            return False
+        if following is None and previous is not None and _taken(previous, subject, match, hits, segment):
+            return False
+    return True
+
+
+def _between(subject: Hit, predicate: Hit, match: Match, hits: list[Hit], segment: Segment) -> bool:
+    """Whether another subject, parted from the first by a verb or a comma, stands before the predicate."""
+    if predicate.name in _MEASURED:
+        return False
+    for other in _rivals(subject, match, hits):
+        if not subject.end <= other.start < other.end <= predicate.start:
+            continue
+        tokens = segment.tokens
+        parted = tokens.clauses[subject.end - 1] != tokens.clauses[other.start] or any(
+            segment.has(cue, subject.end, other.start) for cue in _BREAKS
+        )
+        if parted and tokens.width(subject.end, other.start) > JOINED:
+            return True
+    return False
+
+
+def _taken(predicate: Hit, subject: Hit, match: Match, hits: list[Hit], segment: Segment) -> bool:
+    """Whether the predicate before the subject, in another clause, has a subject of its own before it."""
+    clauses = segment.tokens.clauses
+    if clauses[predicate.end - 1] == clauses[subject.start] and not segment.has(
+        cues.THEN, predicate.end, subject.start
+    ):
+        return False
+    return any(
+        other.end <= predicate.start and clauses[other.start] == clauses[predicate.start]
+        for other in _rivals(subject, match, hits)
+    )
+
+
+def _rivals(subject: Hit, match: Match, hits: list[Hit]) -> list[Hit]:
+    return [
+        hit
+        for hit in hits
+        if hit.layer is Layer.CONCEPT and hit.name in _MEASURED and hit.name != subject.name and not match.covers(hit)
+    ]
+
+
+def without_denied(matches: list[tuple[Match, Segment]]) -> list[tuple[Match, Segment]]:
+    """The matches without those that a ``denied_by`` phrase of the same finding, said outright, takes in whole."""
+    denials = [match for match, segment in matches if match.target.denies and status_of(match, segment) == "asserted"]
+    return [
+        (match, segment)
+        for match, segment in matches
+        if match.target.denies
+        or not any(
+            denial.target.id == match.target.id and all(denial.covers(hit) for hit in match.hits) for denial in denials
+        )
+    ]

@@ -1,0 +1,62 @@
+"""Resumes with the loss and the rate around them, and records that stop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.evidence.detectors import DetectContext
+from engine.evidence.series import RunEnd
+from engine.model.evidence import Source
+
+STEPS = np.concatenate([np.arange(1, 151), np.arange(141, 241)]) * 10.0
+
+
+def resumed(one, falling, rng, after):
+    """A run of 150 records that goes on from record 140; ``after`` scales the 100 that follow."""
+    loss = falling(rng, 240, 10, 2.5, 0.01)
+    return one("loss", np.concatenate([loss[:150], loss[140:240] * after]), steps=STEPS)
+
+
+def test_moments_lost_at_the_resume_come_back(rng, falling, one, facts):
+    after = 1 + 0.6 * np.exp(-np.arange(100) / 15)
+    found = facts([resumed(one, falling, rng, after)])
+    assert (found["run.loss_jumps"], found["run.loss_recovers_after_resume"]) == (True, True)
+    assert found["run.loss_back_at_start"] is False
+    assert found["run.steps_repeated"] == 90
+
+
+def test_weights_lost_at_the_resume(rng, falling, one, facts):
+    loss = falling(rng, 150, 10, 2.5, 0.01)
+    values = np.concatenate([loss, 10 * np.exp(rng.normal(0, 0.01, 100))])
+    found = facts([one("loss", values, steps=STEPS)])
+    assert found["run.loss_back_at_start"] is True
+    assert found["run.loss_recovers_after_resume"] is False
+
+
+def test_calm_resume(rng, falling, one, facts, alarms):
+    found = facts([resumed(one, falling, rng, 1.0)])
+    assert alarms(found) == []
+    assert "run.loss_recovers_after_resume" not in found
+
+
+@pytest.mark.parametrize(("factor", "ratio"), [(1.0, 1.0), (8.0, 8.0)])
+def test_rate_at_the_resume(one, facts, factor, ratio):
+    schedule = np.linspace(1e-4, 1e-5, 240)
+    rate = np.concatenate([schedule[:150], schedule[140:240] * factor])
+    assert facts([one("learning_rate", rate, steps=STEPS)])["run.lr_jump_at_resume"] == pytest.approx(ratio)
+
+
+@pytest.mark.parametrize(("after", "stalled"), [(300.0, False), (7200.0, True)])
+def test_records_that_stop(one, facts, after, stalled):
+    clock = one("wall_time", 1.7e9 + np.arange(50) * 60.0)
+    unknown = RunEnd("unknown", Source("measured", "run"))
+    found = facts([clock], DetectContext(end=unknown, as_of=1.7e9 + 49 * 60 + after))
+    assert (found["run.silent_s"], found["run.stalled"]) == (after, stalled)
+
+
+def test_a_run_that_ended_is_not_silent(one, facts):
+    clock = one("wall_time", 1.7e9 + np.arange(50) * 60.0)
+    finished = RunEnd("finished", Source("measured", "run"))
+    assert "run.stalled" not in facts([clock], DetectContext(end=finished, as_of=1.8e9))
+    assert "run.stalled" not in facts([clock], DetectContext(end=RunEnd("unknown", Source("measured", "run"))))

@@ -1,0 +1,54 @@
+"""What is worked out of the knowledge once and kept: readers made from it read as those made afresh."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from engine.evidence.text import TextReader, index_of
+from engine.evidence.vocabulary import Vocabulary
+from engine.inference import similarity
+from engine.knowledge.knowledge import Knowledge
+from engine.knowledge.load import load_knowledge
+
+REPORTS = [
+    "Loss is NaN after 300 steps in fp16; bf16 is fine. We clip at 1.0.",
+    "8 卡训练卡住，单卡正常，没有 NaN。学习率 3e-4。",
+    "The critic loss explodes, but the reward does not move: query: and item() are slow.",
+]
+
+
+@pytest.fixture(scope="module")
+def knowledge() -> Knowledge:
+    return load_knowledge()
+
+
+@pytest.fixture(scope="module")
+def vocabulary(knowledge) -> Vocabulary:
+    return Vocabulary(knowledge.facts, knowledge.findings, knowledge.lexicon)
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_a_reader_from_the_kept_index_reads_the_same(vocabulary, report) -> None:
+    index = index_of(vocabulary)
+    kept = json.loads(json.dumps(index))
+    first = TextReader(vocabulary, index).read(report)
+    assert first[0], "nothing was read"
+    assert TextReader(vocabulary, kept).read(report) == first
+    assert TextReader(vocabulary).read(report) == first
+
+
+def test_a_reader_reads_the_same_a_second_time(vocabulary) -> None:
+    """Forms and phrases are unpacked when they are first met."""
+    reader = TextReader(vocabulary)
+    assert [reader.read(report) for report in REPORTS] == [reader.read(report) for report in REPORTS]
+
+
+def test_likeness_from_the_kept_index(knowledge) -> None:
+    index = similarity.index_of(list(knowledge.active_causes.values()), knowledge.findings)
+    kept = json.loads(json.dumps(index))
+    for report in REPORTS:
+        bits = similarity.Similarity(index).bits(report, 3.5)
+        assert bits.max() > 0
+        assert bits.tolist() == similarity.Similarity(kept).bits(report, 3.5).tolist()
