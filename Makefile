@@ -14,7 +14,7 @@ demo: setup ## start the service, send it a bundled incident, print the answer
 	@.venv/bin/traintriage demo
 
 test: dev ## the default tests
-	.venv/bin/pytest
+	.venv/bin/pytest -n auto --dist worksteal
 
 lint: dev ## style and format
 	.venv/bin/ruff check --output-format concise .

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.evidence import readers
@@ -26,6 +26,7 @@ Kept = Callable[[Callable[[], Any]], Any]
 REPORT = "report"
 UNREAD = "no known observation was found in it"
 MAX_CONFIG_BYTES = 4 * 1024 * 1024
+_RUNS_OF_TRACKERS = frozenset({"tensorboard", "wandb", "mlflow_run"})
 _TRENDS = Text(en="trends over time", zh="随时间的趋势")
 _NO_SERIES = Text(
     en="no numbers over time were given: add a log or a metrics file",
@@ -80,6 +81,7 @@ class Collector:
         out.add(self._known([*readings(hits, self._field), *incident(records, hits)]))
         for run in together(records):
             self._judge(run, case, out)
+        out.add(self._known(_without_metrics(records)))
         comparison = compare(records)
         out.add(self._known(comparison.readings))
         out.judged += comparison.judged
@@ -126,7 +128,7 @@ class Collector:
         return records + [self._file(file) for file in files]
 
     def _read(self, source: Any, name: str) -> RunRecord:
-        return readers.read(source, name, scan=self._signatures.blocks())
+        return readers.read(source, name, readers.Limits(scan=self._signatures.blocks()))
 
     def _file(self, file: EvidenceFile) -> RunRecord:
         if file.data is not None:
@@ -198,6 +200,15 @@ class Collector:
 def _configuration(name: str, content: Mapping[str, Any]) -> RunRecord:
     end = RunEnd("unknown", Source("measured", name, "a configuration"))
     return RunRecord(ReadNote(name, "configuration", len(content), 0), end, config=content)
+
+
+def _without_metrics(records: Sequence[RunRecord]) -> Iterator[FactReading]:
+    """The tracker's file of a run that no metric was logged to, nor anywhere else that is known."""
+    if any(record.series or record.evaluation for record in records):
+        return
+    for record in records:
+        if record.read.format in _RUNS_OF_TRACKERS:
+            yield FactReading("run.no_metrics", True, Source("measured", record.read.file, "no metric record in it"))
 
 
 def _words(case: Case) -> str:

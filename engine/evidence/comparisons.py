@@ -97,7 +97,7 @@ def _responds(match: Match, segment: Segment) -> Verdict | None:
         for hit in segment.within(cue, start, end)
     )
     limit = segment.sentence_end if changed else end
-    for hit in _in_order(segment, (cues.NO_EFFECT, cues.FIXED), start, limit):
+    for hit in _in_order(segment, (cues.NO_EFFECT, cues.FIXED, cues.RESOLVED), start, limit):
         if hit.name == cues.NO_EFFECT or _denied(hit, segment, start):
             return "absent"
         return "present"

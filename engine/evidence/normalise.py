@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from engine.evidence.comparisons import differing
 from engine.evidence.numbers import Parsed, parse
 from engine.evidence.readers.configs.dialects import NOTHING, Dialect, dialect_of
 from engine.evidence.readers.configs.judge import CONTRADICTION, contradictions, is_left_off
@@ -104,6 +105,9 @@ def _clause(name: str, raw: object, unit: str | None, reader: TextReader, where:
     words = spaced(name)
     if parsed.shape == "none" and not parsed.text:
         return Readings()
+    other = differing(words) if parsed.truth is False else None
+    if other is not None:
+        return _of_name(reader.said(other), True, len(other), Source("observation", where, _q(name, raw)))
     if parsed.truth is not None or parsed.shape == "none" or _is_zero(parsed):
         affirmed = parsed.truth is True
         joined = words if parsed.shape != "number" else f"{words} is {parsed.text}"

@@ -95,7 +95,7 @@ def truth_of(raw: object) -> bool | None:
         return bool(raw) if raw in (0, 1) else None
     if isinstance(raw, str):
         word = plain(raw).strip().casefold()
-        return True if word in _TRUE else False if word in _FALSE else None
+        return True if word in _TRUE or word == "1" else False if word in _FALSE or word == "0" else None
     return None
 
 

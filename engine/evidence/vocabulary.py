@@ -138,7 +138,8 @@ def typed(fact: Fact, raw: object, unit: str | None = None) -> Typed:
         return _number(fact, raw, parsed, unit)
     if fact.type == "bool":
         truth = truth_of(raw)
-        return Typed(value=truth) if truth is not None else Typed(why=f"{fact.id} takes true or false")
+        why = "" if truth is not None else f"{fact.id} takes true or false, yes or no, 1 or 0"
+        return Typed(value=truth, why=why)
     if isinstance(raw, str | int | float) and not isinstance(raw, bool):
         return Typed(value=parsed.text[:MAX_TEXT_VALUE])
     return Typed(why=f"{fact.id} takes a text")

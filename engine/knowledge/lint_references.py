@@ -76,6 +76,8 @@ def _finding_mentions(context: Context) -> Iterator[Reference]:
             yield placed, ("finding",), placed.value.finding
         for index, name in enumerate(placed.value.explains):
             yield placed, ("explains", index), name
+        if placed.value.explained_as is not None:
+            yield placed, ("explained_as",), placed.value.explained_as
     for placed in context.sources.of("pipelines").values():
         for number, station in enumerate(placed.value.stations):
             for index, name in enumerate(station.findings):

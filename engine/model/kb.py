@@ -215,6 +215,8 @@ class Signature(Frozen):
     """A log line worth knowing. ``pattern`` is RE2; ``unless`` guards against harmless look-alikes on the same line.
 
     ``explains`` are findings that are a consequence when a signature reports them later, on the same device.
+    ``explained_as`` is the finding of a line that is a consequence itself: a scheduler cancels in the same words for a
+    person and after a failure.
     """
 
     id: Slug
@@ -225,6 +227,7 @@ class Signature(Frozen):
     fact: FactId | None = None
     fields: dict[str, FactId] = {}
     explains: tuple[FindingId, ...] = ()
+    explained_as: FindingId | None = None
     examples: Annotated[tuple[str, ...], Field(min_length=1)]
     counter_examples: tuple[str, ...] = ()
 

@@ -35,6 +35,7 @@ def detect_course(view: View, out: Collector) -> None:
     axis = loss if loss is not None else view.raw("learning_rate")
     if axis is not None and len(axis):
         _resumed(view, axis, out)
+        _share_done(view, axis, out)
     if loss is not None:
         _jump(view, loss, out)
         _stairs(view, out)
@@ -60,6 +61,18 @@ def _silence(view: View, out: Collector) -> None:
     source, note = clock.source(len(clock) - 1), f"longest gap between records {longest:.4g} s"
     out.say("run.silent_s", silent, source, note)
     out.say("run.stalled", silent > max(_SILENT_TIMES * longest, _SILENT_SECONDS), source, note)
+
+
+def _share_done(view: View, axis: Series, out: Collector) -> None:
+    """How far did the records get of what was planned, by steps, else by epochs?"""
+    total, epochs, epoch = view.context.total_steps, view.context.epochs, view.finite("epoch")
+    if total is not None:
+        share, planned = float(np.max(axis.steps)) / total, f"{total:g} steps"
+    elif epochs is not None and epoch is not None:
+        share, planned = float(np.max(epoch.values)) / epochs, f"{epochs:g} epochs"
+    else:
+        return
+    out.say("run.share_done", min(share, 1.0), axis.source(len(axis) - 1), f"planned: {planned}")
 
 
 def _resume_steps(view: View, axis: Series) -> list[float]:

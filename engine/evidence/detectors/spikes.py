@@ -24,6 +24,7 @@ _BEFORE, _SEEN = 20, 50
 _SIGMAS, _RATIO = 8.0, 1.25
 _SHORT, _SHORT_SIGMAS, _SHORT_RATIO = 20, 4.0, 1.6
 _LEAST = 0.02  # of the first level
+_SOLVED, _SOLVED_NATS = 0.1, 0.5  # below both, part of the first level and nats, a single batch may lie anywhere
 _MOST = 1000  # episodes that are counted
 _FLOOR = 0.01  # of a logarithm: 1 %, the rounding of logged losses and less than any spike
 
@@ -92,7 +93,9 @@ def spikes(loss: Series) -> list[Spike]:
     bases = medians_before(logs, _BEFORE)
     high = logs - bases > _limits(logs)
     # near zero a ratio means little: a spike is also a part of what the run had to learn
-    high &= loss.values - np.exp(bases) > _LEAST * float(np.median(loss.values[:3]))
+    first = float(np.median(loss.values[:3]))
+    high &= loss.values - np.exp(bases) > _LEAST * first
+    high &= loss.values > _RATIO * min(_SOLVED * first, _SOLVED_NATS)
     high[: _start(loss)] = False
     onsets = np.flatnonzero(high)
     found: list[Spike] = []

@@ -36,6 +36,7 @@ class DetectContext:
     choices: int | None = None
     warmup_steps: float | None = None
     total_steps: float | None = None
+    epochs: float | None = None
     clip_norm: float | None = None
     schedule: str = ""
     run_seconds: float | None = None
@@ -182,6 +183,7 @@ def context_of(record: RunRecord, facts: Mapping[str, Value] = _NO_FACTS, /, **k
         fields[name] = int(count) if count is not None else None
     # 0 warm-up steps beside a warm-up share, and a clipping norm of 0, mean "not set"
     fields["warmup_steps"] = _positive(facts, "lr.warmup_steps")
+    fields["epochs"] = _positive(facts, "data.epochs")
     fields["clip_norm"] = _positive(facts, "clip.max_norm") or fields["clip_norm"]
     return DetectContext(**(fields | known))  # type: ignore[arg-type]
 

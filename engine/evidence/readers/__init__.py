@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from engine.evidence.readers import configs, machines, results, tables, traces, trackers
 from engine.evidence.readers.case_series import series_from_case
-from engine.evidence.readers.console.events import LineScan
 from engine.evidence.readers.console.reader import read_console
 from engine.evidence.readers.lines import Limits, Notes, UnreadableError, chunks, open_input
 from engine.evidence.readers.names import canonical
@@ -20,7 +20,7 @@ _MAGIC = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x7fELF", b"\x
 # The first that recognises a file reads it; a text that none recognises is read as a console log.
 FORMATS = (*trackers.FORMATS, *traces.FORMATS, *results.FORMATS, *machines.FORMATS, *tables.FORMATS, *configs.FORMATS)
 
-__all__ = ["FORMATS", "Limits", "LineScan", "canonical", "read", "series_from_case", "sniff"]
+__all__ = ["FORMATS", "Limits", "canonical", "read", "series_from_case", "sniff"]
 
 
 def sniff(head: bytes) -> str:
@@ -36,16 +36,8 @@ def sniff(head: bytes) -> str:
     return "binary" if head.startswith(_MAGIC) or _is_binary(head) else "text"
 
 
-def read(
-    source: str | os.PathLike[str] | bytes,
-    label: str | None = None,
-    limits: Limits | None = None,
-    scan: LineScan | None = None,
-) -> RunRecord:
-    """Read a file or its bytes; bad input gives a partial record that says why, never an exception.
-
-    ``scan`` names the lines of a console log that must be kept as events, whatever else is.
-    """
+def read(source: str | os.PathLike[str] | bytes, label: str | None = None, limits: Limits | None = None) -> RunRecord:
+    """Read a file or its bytes; bad input gives a partial record that says why, never an exception."""
     name = label or ("input" if isinstance(source, bytes) else Path(source).name)
     limits = limits or Limits()
     try:
@@ -58,12 +50,22 @@ def read(
             kind = sniff(head)
             if kind in {"binary", "empty"}:
                 return _nothing(name, kind, "is binary, not a text log" if kind == "binary" else "is empty")
-            reader = next((format_.read for format_ in FORMATS if format_.id == kind), None)
-            return reader(stream, name, limits) if reader is not None else read_console(stream, name, limits, scan)
+            reader = next((format_.read for format_ in FORMATS if format_.id == kind), read_console)
+            return _told(reader(stream, name, limits))
     except UnreadableError as error:
         return _nothing(name, "unreadable", str(error))
     except OSError as error:
         return _nothing(name, "unreadable", f"could not be read: {error.strerror or error}")
+
+
+def _told(record: RunRecord) -> RunRecord:
+    """A file that yields nothing says so: it must not look as if it had been read and found in order."""
+    found = (record.read.records, record.series, record.events, record.config, record.readings, record.evaluation)
+    if any(found) or record.not_understood:
+        return record
+    return replace(
+        record, not_understood=(f"{record.read.file} ({record.read.format}) holds nothing that can be read",)
+    )
 
 
 def _nothing(name: str, kind: str, why: str) -> RunRecord:

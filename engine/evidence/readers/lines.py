@@ -13,11 +13,11 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO
+from typing import IO, Protocol
 
 import numpy as np
 
@@ -36,9 +36,20 @@ class UnreadableError(Exception):
     """The input cannot be read as a file of ours; the message says why, for people."""
 
 
+class LineScan(Protocol):
+    """Tells which lines of a block signatures hit: their numbers, by place among the lines."""
+
+    def hits(self, lines: list[bytes]) -> Mapping[int, tuple[int, ...]]:
+        """Signature numbers by place; lines without a hit are left out."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a reader takes before it stops with a partial result (bytes, except ``events``)."""
+    """What a reader takes before it stops with a partial result (bytes, except ``events``).
+
+    Lines of a console log that ``scan`` names are kept as events, whatever else is.
+    """
 
     json_bytes: int = 256 << 20  # one JSON document is held whole: files of 10 MB are known, 256 MiB is out of the way
     line_bytes: int = 1 << 20  # the rest of a longer line is left out
@@ -48,6 +59,7 @@ class Limits:
     tail_events: int = 200
     marked_events: int = 2_000
     event_chars: int = 2_000
+    scan: LineScan | None = None
 
 
 @dataclass(slots=True)

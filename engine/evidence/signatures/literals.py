@@ -34,6 +34,7 @@ Literals = frozenset[bytes]
 
 def of_all(patterns: Mapping[int, bytes]) -> dict[int, Literals]:
     """The literals of every pattern that has some, from the cache: parsing hundreds of patterns takes a moment."""
+
     def found() -> dict[str, list[str]]:
         known = {number: literals(pattern) for number, pattern in patterns.items()}
         return {str(n): sorted(text.hex() for text in texts) for n, texts in known.items() if texts is not None}

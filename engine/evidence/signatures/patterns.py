@@ -84,7 +84,7 @@ class Patterns:
         match = re2.compile(self.signatures[index].pattern.encode(), options()).search(line[:MAX_LINE])
         found = match.groupdict() if match is not None else {}
         # The groups of a pattern in bytes have their names in bytes as well.
-        return {str(name, "ascii"): str(value, "utf-8", "replace") for name, value in found.items() if value is not None}
+        return {name.decode(): value.decode("utf-8", "replace") for name, value in found.items() if value is not None}
 
 
 def compiled_set(patterns: Sequence[bytes], memory: int = 64 << 20) -> re2.Set:

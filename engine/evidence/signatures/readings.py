@@ -27,7 +27,11 @@ def readings(hits: Iterable[Hit], parse: Callable[[str, str], Value | None]) -> 
     for hit in every:
         shown[hit.signature.id] += 1
         if shown[hit.signature.id] <= SHOWN:
-            result += _of(hit, _source(hit, cause_of(hit, every)), parse)
+            cause = cause_of(hit, every)
+            finding = hit.signature.finding
+            if cause is not None and hit.signature.explained_as is not None:
+                finding = hit.signature.explained_as
+            result += _of(hit, finding, _source(hit, cause), parse)
     return result
 
 
@@ -70,11 +74,13 @@ def _source(hit: Hit, root: Hit | None) -> Source:
     return Source("mention", f"{where} <- {root.where}", hit.quote, rank=hit.rank)
 
 
-def _of(hit: Hit, source: Source, parse: Callable[[str, str], Value | None]) -> list[FactReading | FindingReading]:
+def _of(
+    hit: Hit, finding: str | None, source: Source, parse: Callable[[str, str], Value | None]
+) -> list[FactReading | FindingReading]:
     result: list[FactReading | FindingReading] = []
     signature = hit.signature
-    if signature.finding is not None:
-        result.append(FindingReading(signature.finding, "present", source))
+    if finding is not None:
+        result.append(FindingReading(finding, "present", source))
     if signature.fact is not None:
         result.append(FactReading(signature.fact, True, source))
     for name, fact in signature.fields.items():

@@ -73,7 +73,7 @@ def test_a_name_becomes_a_fact(observe: Any, name: str, value: Any, fact: str, r
     [
         ("loss", True, None, "takes a number"),
         ("packing", 2, None, "takes true or false"),
-        ("packing", "1", None, "takes true or false"),
+        ("packing", "2", None, "takes true or false, yes or no, 1 or 0"),
         ("run_name", True, None, "takes a text"),
         ("lr", -1, None, "out of bounds"),
         ("gpu_util", 65, None, "out of bounds"),
@@ -245,3 +245,9 @@ def test_false_denies_a_context_only_if_the_name_is_about_it(observe: Any) -> No
 
 def test_worse_than_without_is_no_denial(observe: Any) -> None:
     assert findings(observe("triplets", "worse than without loss spikes")) == {"loss.spikes": "present"}
+
+
+@pytest.mark.parametrize("raw", [True, "yes", 1, "1", "true"])
+def test_a_truth_is_the_same_in_all_its_spellings(small_vocabulary: Vocabulary, raw: object) -> None:
+    readings = read_facts({"run.packing": raw}, small_vocabulary)
+    assert facts(readings) == {"run.packing": True}, readings.not_understood

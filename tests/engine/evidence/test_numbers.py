@@ -116,7 +116,8 @@ def test_a_magnitude_may_not_lift_a_number_over_the_limit() -> None:
     [
         (True, True), (1, True), (1.0, True), ("yes", True), ("On", True), ("是", True), ("已开启", True),
         (False, False), (0, False), ("off", False), ("否", False), ("disabled", False), ("没有", False),
-        (2, None), ("1", None), ("maybe", None), (None, None), (math.nan, None), ([True], None),
+        ("1", True), (" 0 ", False),
+        (2, None), ("2", None), ("maybe", None), (None, None), (math.nan, None), ([True], None),
     ],
 )  # fmt: skip
 def test_words_of_truth(raw: object, truth: bool | None) -> None:

@@ -76,6 +76,7 @@ DAMAGES = [
     ("KB306", SIGNATURES, "fields: {scale: ", "fields: {scala: ", 6, "no group 'scala'"),
     ("KB307", CHECKS, "en: Register forward hooks and rerun the step.", "en: <what to do>", 3, "the template's"),
     ("KB307", CAUSE, "The scaler keeps halving until it dies.", "<the same in other words>", 11, "the template's"),
+    ("KB308", FINDINGS, "en: [LOSS became NAN]", 'en: ["good. LOSS NAN"]', 17, "is never read"),
     ("KB401", RIVAL, "how: usually", "how: often", 12, "usually or always"),
     ("KB403", FINDINGS, "at_least: 10}\n  role: mechanism", "at_least: 10}\n  role: symptom", 0, "no finding is a mechanism"),
     ("KB405", RIVAL, "finding: contrast(version), how: rarely", "finding: loss.became-nan, how: rarely", 15, "shown twice"),

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Protocol
 
 from engine.evidence.readers.console.tracebacks import Tracebacks
 from engine.evidence.readers.lines import Limits, without_prefix
@@ -39,14 +38,6 @@ _KIND_LINES = 3  # lines kept of one kind beside the latest: enough to see what 
 _KIND_CHARS = 300  # what tells kinds apart; what follows is often data
 
 
-class LineScan(Protocol):
-    """Tells which lines of a block signatures hit: their numbers, by place among the lines."""
-
-    def hits(self, lines: list[bytes]) -> Mapping[int, tuple[int, ...]]:
-        """Signature numbers by place; lines without a hit are left out."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Repeated(LogEvent):
     """The latest line of a kind: it stands for ``count`` lines, all of the kind but the first few, which are kept.
@@ -68,10 +59,9 @@ class _Kind:
 
 @dataclass(slots=True)
 class Events:
-    """Keeps the lines worth keeping; ``scan`` names the lines that signatures hit, which are kept before others."""
+    """Keeps the lines worth keeping; those that signatures hit (``limits.scan``) before others."""
 
     limits: Limits
-    scan: LineScan | None = None
     resumed_at: list[int] = field(default_factory=list)
     saved: list[float] = field(default_factory=list)
     dropped: int = 0
@@ -95,7 +85,7 @@ class Events:
         if max(map(len, texts)) > chars:
             texts = [text[:chars] for text in texts]
         self._tracebacks.take([numbers[at] for at in places], texts)
-        hits = self.scan.hits(texts) if self.scan is not None else {}
+        hits = self.limits.scan.hits(texts) if self.limits.scan is not None else {}
         chosen = marked(texts).union(hits)
         for at in sorted(chosen):
             self._keep(numbers[places[at]], texts[at], hits.get(at, ()))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from engine.evidence.readers.columns import Spans
+from engine.evidence.readers.console.epochs import epoch_spans, epoch_times
 from engine.evidence.readers.console.records import NUMBER, Dialect
 from engine.evidence.readers.names import canonical
 
@@ -44,7 +45,10 @@ _HEAD_WORDS = 3
 def _spans(row: bytes) -> Spans:
     place, taken = _position(row)
     pairs: Spans = []
-    known = 0
+    if not any(name == "step" for name, *_ in place):
+        pairs, covered = epoch_spans(row)
+        taken += covered
+    known = len(pairs)
     for pair in _PAIR.finditer(row):
         name = pair[1].decode("utf-8", "replace").strip().lower()
         if any(start < pair.end() and pair.start() < end for start, end in taken) or name in _NO_METRICS:
@@ -91,4 +95,4 @@ def _other_words(row: bytes, taken: list[tuple[int, int]]) -> tuple[int, int]:
     return head, sum(len(_WORD.findall(_FILL.sub(b" ", gap))) for gap in gaps[1:])
 
 
-KEY_VALUES = Dialect("key_values", _spans, last_resort=True)
+KEY_VALUES = Dialect("key_values", _spans, epoch_times, last_resort=True)

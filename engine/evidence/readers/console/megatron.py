@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress, repeat
+from operator import and_
 
 import numpy as np
 
@@ -49,36 +50,37 @@ class Megatron(Grammar):
     def take(self, numbers: Sequence[int], lines: list[bytes], places: Sequence[int]) -> Sequence[int]:
         """Use the records of these lines; return the places of the lines that are none. All lines are looked at."""
         del places
-        mask = list(map(bytes.startswith, lines, repeat(_STARTS)))
-        rows = list(compress(lines, mask))
-        rest = [place for place, record in enumerate(mask) if not record]
-        others = {lines[place] for place in rest}
-        if all(map(bytes.endswith, rows, repeat(b"|"))) and not any(map(_needs_care, others)):
-            return self._added(rows, list(compress(range(len(lines)), mask)), rest, numbers)
-        return self._take_carefully(numbers, lines)
+        plain = list(map(bytes.startswith, lines, repeat(_STARTS)))
+        plain = list(map(and_, plain, map(bytes.endswith, lines, repeat(b"|"))))
+        rows = dict(compress(enumerate(lines), plain))
+        rest = [place for place, record in enumerate(plain) if not record]
+        careful = [place for place in rest if _needs_care(lines[place])]
+        if careful:
+            used = self._take_carefully(careful, numbers, lines, rows)
+            rest = [place for place in rest if place not in used]
+        ordered = sorted(rows) if careful else list(rows)
+        return self._added([rows[place] for place in ordered], ordered, rest, numbers)
 
-    def _take_carefully(self, numbers: Sequence[int], lines: list[bytes]) -> list[int]:
-        """Line by line: prefixes, cut records, validation lines."""
-        rest: list[int] = []
-        places: list[int] = []
-        rows: list[bytes] = []
-        at, count = 0, len(lines)
-        while at < count:
-            line = lines[at]
-            at += 1
-            if not line.startswith(_STARTS):
-                head = HEAD.search(line) if b"iteration" in line else None
-                if head is None:
-                    if not (self._validation(line, numbers[at - 1]) or self._memory(line, numbers[at - 1])):
-                        rest.append(at - 1)
-                    continue
-                line = line[head.start() :]
-            place = at - 1
-            if not line.endswith(b"|"):
-                line, at = _joined(line.rstrip(), lines, at)
-            places.append(place)
-            rows.append(line)
-        return self._added(rows, places, rest, numbers)
+    def _take_carefully(
+        self, places: list[int], numbers: Sequence[int], lines: list[bytes], rows: dict[int, bytes]
+    ) -> set[int]:
+        """Records behind prefixes and cut ones, which join ``rows``; validations and memory. The places used."""
+        used: set[int] = set()
+        for place in places:
+            line = lines[place]
+            if place in used:  # it goes on with the record before
+                continue
+            head = HEAD.search(line)
+            if head is None:
+                if self._validation(line, numbers[place]) or self._memory(line, numbers[place]):
+                    used.add(place)
+                continue
+            row, after = line[head.start() :] if not line.startswith(_STARTS) else line, place + 1
+            if not row.endswith(b"|"):
+                row, after = _joined(row.rstrip(), lines, after)
+            rows[place] = row
+            used.update(range(place, after))
+        return used
 
     def _added(self, rows: list[bytes], places: list[int], rest: list[int], numbers: Sequence[int]) -> list[int]:
         if not rows:
@@ -92,7 +94,9 @@ class Megatron(Grammar):
         at, steps = table.pop("step", (lines[:0], np.zeros(0)))
         if not len(at):
             return list(range(len(rows)))
-        refused: list[int] = np.setdiff1d(np.arange(len(rows)), at).tolist()
+        unread = np.ones(len(rows), dtype=bool)
+        unread[at] = False
+        refused: list[int] = np.flatnonzero(unread).tolist()
         if refused:
             table = {key: (np.searchsorted(at, index), values) for key, (index, values) in table.items()}
         axis, lines = steps, lines[at]
@@ -168,5 +172,5 @@ def _joined(row: bytes, lines: list[bytes], at: int) -> tuple[bytes, int]:
 
 
 def _needs_care(line: bytes) -> bool:
-    """Tell whether a line that does not begin as a record may hold one all the same."""
-    return b"iteration" in line and (b"|" in line or b"valid" in line)
+    """Tell whether a line that is no plain record may hold one all the same, or a validation or memory report."""
+    return b"|" in line and (b"iteration" in line or b"valid" in line)

@@ -12,7 +12,7 @@ from engine.evidence.readers.console.composer import COMPOSER
 from engine.evidence.readers.console.cut_lines import whole_lines
 from engine.evidence.readers.console.deepspeed import DEEPSPEED, DEEPSPEED_CHAT
 from engine.evidence.readers.console.ending import run_end
-from engine.evidence.readers.console.events import Events, LineScan
+from engine.evidence.readers.console.events import Events
 from engine.evidence.readers.console.grammar import Grammar
 from engine.evidence.readers.console.hugging_face import HfConsole
 from engine.evidence.readers.console.key_values import KEY_VALUES
@@ -36,13 +36,10 @@ def _grammars(builder: SeriesBuilder) -> list[Grammar]:
     return [Megatron(builder), HfConsole(builder), UnderflowOverflow(builder), line_records]
 
 
-def read_console(stream: IO[bytes], label: str, limits: Limits, scan: LineScan | None = None) -> RunRecord:
-    """Read a text log; a log without metric records gives events only (format ``text``).
-
-    Lines that ``scan`` names are kept as events, whatever else is.
-    """
+def read_console(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
+    """Read a text log; a log without metric records gives events only (format ``text``)."""
     notes = Notes([])
-    builder, events = SeriesBuilder(label), Events(limits, scan)
+    builder, events = SeriesBuilder(label), Events(limits)
     grammars = _grammars(builder)
     last = 0
     for block in line_blocks(stream, limits, notes):

@@ -85,7 +85,7 @@ def read_evaluation_log(stream: IO[bytes], label: str, limits: Limits) -> RunRec
     return replace(
         console,
         read=replace(console.read, format="evaluation_log", records=console.read.records + record.read.records),
-        config={**console.config, **record.config},
+        evaluation=record.evaluation,
         readings=(*console.readings, *record.readings),
         not_understood=record.not_understood,
     )

@@ -81,7 +81,7 @@ def test_a_root_that_was_survived_explains_nothing_later(scan: SignatureScan) ->
 
 
 def test_counts_are_exact_however_many_lines_are_kept(scan: SignatureScan) -> None:
-    events = Events(Limits(), scan.blocks())
+    events = Events(Limits(scan=scan.blocks()))
     noise = [b"[W] nfs: server %d evicted" % number for number in range(5_000)]
     other = [b"WARNING: %s failed" % bytes([65 + n % 26, 65 + n // 26 % 26, 65 + n // 676]) for n in range(5_000)]
     lines = [*noise, b"Killed", *other, *noise]
