@@ -26,11 +26,12 @@ types: dev ## mypy, strict
 contracts: dev ## who may import whom
 	.venv/bin/lint-imports --no-cache
 
-bench: dev ## rules against CLIPS, experta and plain Python, and the service under load
+bench: dev ## rules, the service under load, and large files, against what there is elsewhere
 	@test -x bench/.venv/bin/python || .venv/bin/python -m venv bench/.venv
 	@bench/.venv/bin/pip install --quiet --no-deps --require-hashes -r bench/requirements.lock
 	.venv/bin/python -m bench.engine
 	.venv/bin/python -m bench.api
+	.venv/bin/python -m bench.evidence
 
 lock: dev ## resolve pyproject.toml anew into both lock files
 	.venv/bin/uv pip compile $(LOCK) --upgrade --group build -o requirements.lock

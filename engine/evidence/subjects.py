@@ -9,7 +9,8 @@ from engine.evidence.status import Segment, status_of
 
 _MEASURED = frozenset(
     """LOSS EVAL_LOSS CRITIC_LOSS ACTOR_LOSS LOSS_SCALE GRAD_NORM GRADIENT ACCURACY LR THROUGHPUT STEP_TIME GPU_UTIL
-    MEMORY HOST_MEMORY REWARD MARGIN KL ENTROPY OUTPUT RETRIEVAL SIMILARITY""".split()  # noqa: SIM905 one word each
+    GPU_MEMORY HOST_MEMORY REWARD MARGIN KL KL_COEF ENTROPY EXPLAINED_VARIANCE ADVANTAGE IS_RATIO CLIP_SHARE
+    REWARD_MODEL HUMAN_EVAL OUTPUT RETRIEVAL SIMILARITY""".split()  # noqa: SIM905 one word each
 )
 """Concepts of what has a course of its own: what is said of one of them is not said of another."""
 

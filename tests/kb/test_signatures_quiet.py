@@ -78,7 +78,9 @@ FOLLOW_UPS = {
 def taken() -> Taken:
     """Return the signatures that take a line; all patterns stand in one set, guards are looked at on hits only."""
     signatures = tuple(load_knowledge().signatures.values())
-    patterns = re2.Set.SearchSet()
+    options = re2.Options()
+    options.max_mem = 64 << 20  # as in the product: the default of 8 MiB does not hold all patterns
+    patterns = re2.Set.SearchSet(options)
     for signature in signatures:
         patterns.Add(signature.pattern)
     patterns.Compile()

@@ -20,7 +20,7 @@ ENDLESS_CPU_SECONDS = 60
 def ends() -> Callable[[], AbstractContextManager[None]]:
     """Return a context that fails, instead of hanging, once its body has used absurdly much time of the processor."""
 
-    def stop(number: int, frame: FrameType | None) -> None:
+    def stop(_number: int, _frame: FrameType | None) -> None:
         raise AssertionError(f"still running after {ENDLESS_CPU_SECONDS} CPU seconds")
 
     @contextmanager

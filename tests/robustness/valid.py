@@ -17,7 +17,7 @@ STEPS = range(10, 110, 10)
 ROWS = [{"step": step, "loss": 4.0 - step / 50, "grad_norm": 0.5, "learning_rate": 1e-4} for step in STEPS]
 
 
-def _writers() -> ModuleType:
+def writers() -> ModuleType:
     """The encoders of event files and W&B logs, which stand beside the tests of those readers."""
     path = Path(__file__).parents[1] / "engine" / "evidence" / "readers" / "trackers" / "conftest.py"
     spec = importlib.util.spec_from_file_location("tracker_writers", path)
@@ -33,16 +33,16 @@ def _json(value: object) -> bytes:
 
 
 def _tensorboard() -> bytes:
-    writers = _writers()
-    scalars = (writers.event(row["step"], {"train/loss": row["loss"], "train/grad_norm": 0.5}) for row in ROWS)
-    return bytes(writers.event_file(scalars))
+    encode = writers()
+    scalars = (encode.event(row["step"], {"train/loss": row["loss"], "train/grad_norm": 0.5}) for row in ROWS)
+    return bytes(encode.event_file(scalars))
 
 
 def _wandb() -> bytes:
-    writers = _writers()
-    config = writers.packed(6, writers.items({"max_steps": 100}))
-    history = (writers.packed(2, writers.items({"train/loss": row["loss"], "_step": row["step"]})) for row in ROWS)
-    return bytes(writers.wandb_file([config, *history]))
+    encode = writers()
+    config = encode.packed(6, encode.items({"max_steps": 100}))
+    history = (encode.packed(2, encode.items({"train/loss": row["loss"], "_step": row["step"]})) for row in ROWS)
+    return bytes(encode.wandb_file([config, *history]))
 
 
 def _mlflow_database() -> bytes:

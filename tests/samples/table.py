@@ -68,8 +68,13 @@ def diagnose(diagnoser: Diagnoser, folder: Path, sample: Sample, symptoms: Sympt
 
 
 def found(diagnosis: Diagnosis) -> set[str]:
-    """Ids of what the diagnosis finds abnormal."""
+    """Ids of what the diagnosis finds abnormal: none in a healthy file."""
     return {finding.id for finding in diagnosis.findings}
+
+
+def said(diagnosis: Diagnosis) -> set[str]:
+    """Ids of all that the diagnosis finds: a label may name a normal thing, such as the search of a loss scale."""
+    return found(diagnosis) | {finding.id for finding in diagnosis.context}
 
 
 def onset_problem(diagnosis: Diagnosis, onset: dict[str, Any]) -> str:
@@ -100,9 +105,11 @@ def table(folder: Path) -> Iterator[str]:
             notes += [f"  alarm on {sample.path}: {', '.join(sorted(present))}"] if present else []
         for code in sample.codes:
             row[0] += 1
-            if present.isdisjoint(symptoms.codes.get(code, ())):
+            if said(diagnosis).isdisjoint(symptoms.codes.get(code, ())):
                 why = symptoms.misses.get(sample.path, {}).get(code, "unexplained")
-                notes.append(f"  miss in {sample.path}: {code} ({why}); found: {', '.join(sorted(present)) or 'nothing'}")
+                notes.append(
+                    f"  miss in {sample.path}: {code} ({why}); found: {', '.join(sorted(present)) or 'nothing'}"
+                )
             else:
                 row[1] += 1
     diagnoser.close()

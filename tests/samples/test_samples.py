@@ -8,7 +8,7 @@ import pytest
 
 from engine.diagnose import Diagnoser
 from engine.knowledge.load import load_knowledge
-from tests.samples.table import Sample, diagnose, found, load_samples, load_symptoms, onset_problem
+from tests.samples.table import Sample, diagnose, found, load_samples, load_symptoms, onset_problem, said
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "samples"
 SAMPLES = load_samples(FOLDER) if FOLDER.is_dir() else []
@@ -40,7 +40,7 @@ def test_a_healthy_file_is_silent(diagnoser, sample: Sample) -> None:
 @pytest.mark.parametrize("sample", [s for s in SAMPLES if s.codes], ids=lambda s: s.path)
 def test_what_the_label_says_is_found_where_it_says(diagnoser, sample: Sample) -> None:
     diagnosis = diagnose(diagnoser, FOLDER, sample, SYMPTOMS)
-    present = found(diagnosis)
+    present = said(diagnosis)
     missed = {code for code in sample.codes if present.isdisjoint(SYMPTOMS.codes.get(code, ()))}
     assert missed == set(SYMPTOMS.misses.get(sample.path, {})), f"found: {sorted(present)}"
     wrong = {

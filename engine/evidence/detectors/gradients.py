@@ -23,6 +23,7 @@ from engine.evidence.series import Floats, Series
 
 _BEFORE, _LONG = 20, 20
 _RATIO, _SHORT_RATIO, _LASTING = 10.0, 5.0, 3
+_LEAST = 4  # records
 _TINY = 1e-6
 _ISOLATED = 0.05  # share of single non-finite records that dynamic loss scaling explains
 _LEAD = 10  # records by which a gradient spike may precede or follow the loss
@@ -41,11 +42,12 @@ def detect_gradients(view: View, out: Collector) -> None:
     norm = view.finite("grad_norm")
     if norm is None:
         return
-    out.say("grad_norm.last", last_level(norm.values), norm.source(len(norm) - 1), "median of the last window")
+    if len(norm) >= _LEAST:  # of one or two records nobody knows whether they are usual
+        out.say("grad_norm.last", last_level(norm.values), norm.source(len(norm) - 1), "median of the last window")
     _vanishing(norm, out.value("loss.falling") is True, out)
     positive = norm.take(norm.values > 0)
-    if len(positive) < 4:
-        out.skip(messages.EXPLODING, messages.filled(messages.FEW_RECORDS, count=len(positive), least=4))
+    if len(positive) < _LEAST:
+        out.skip(messages.EXPLODING, messages.filled(messages.FEW_RECORDS, count=len(positive), least=_LEAST))
         return
     ratios, start = _ratios(positive)
     _exploding(positive, ratios, start, out)

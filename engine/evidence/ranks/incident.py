@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.evidence.ranks import collectives, launcher, stacks
+from engine.evidence.ranks.silence import running_without_records
 from engine.evidence.ranks.start import timed_out_at_start
 from engine.evidence.ranks.tracebacks import LAUNCHERS, Traceback, tracebacks
 from engine.evidence.series import RunRecord
@@ -46,6 +47,7 @@ def incident(records: Sequence[RunRecord], hits: Sequence[Hit]) -> list[Reading]
         *stacks.odd_stack(records),
         *_ranks(failures, records, ended),
         *timed_out_at_start(records),
+        *running_without_records(records),
         *_memory(traced),
         *_unrecognised(records, traced, hits),
         *_ends(records),

@@ -19,7 +19,7 @@ _FEW = 10
 
 
 def timed_out_at_start(records: Sequence[RunRecord]) -> list[FindingReading]:
-    """Say that it hangs before the first step, if all timeouts are among the first collectives and no step was logged."""
+    """Say that it hangs before the first step: all timeouts are of the first collectives, and no step was logged."""
     if any(record.series for record in records):
         return []
     found = [

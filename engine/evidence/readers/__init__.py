@@ -28,8 +28,8 @@ def sniff(head: bytes) -> str:
 
     A log may start with any amount of other text: "text" says only that no other format shows in ``head``.
     """
-    if not head.lstrip(b"\xef\xbb\xbf \t\r\n"):
-        return "empty"
+    if len(head) < _HEAD_BYTES and not head.lstrip(b"\xef\xbb\xbf \t\r\n"):
+        return "empty"  # a longer one may hold something after all those blanks
     for format_ in FORMATS:
         if format_.recognises(head):
             return format_.id
@@ -64,7 +64,7 @@ def _told(record: RunRecord) -> RunRecord:
     if any(found) or record.not_understood:
         return record
     return replace(
-        record, not_understood=(f"{record.read.file} ({record.read.format}) holds nothing that can be read",)
+        record, not_understood=(f"{record.read.file} ({record.read.format}) holds nothing that is known here",)
     )
 
 

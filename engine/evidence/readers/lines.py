@@ -23,6 +23,8 @@ import numpy as np
 
 from engine.evidence.readers.columns import shapes
 
+# Where a zstd stream is damaged, what was read in the same step is lost.
+ZSTD_STEP = 1 << 17
 BLOCK = 1 << 21
 _PACKED = MappingProxyType({b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"})
 _ANSI = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
@@ -108,16 +110,19 @@ def chunks(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[bytes]:
 
 def _inflated(stream: IO[bytes], kind: str, limits: Limits, notes: Notes) -> Iterator[bytes]:
     total = 0
-    with _opened(stream, kind, notes) as unpacked:
+    step, announced = (BLOCK, 0) if kind == "gzip" else (ZSTD_STEP, _announced(stream))
+    with _opened(stream, kind) as unpacked:
         while True:
             try:
-                piece = unpacked.read1(BLOCK)  # gives what there is before a fault
+                piece = unpacked.read1(step)  # gives what there is before a fault
             except Exception as error:  # zstandard's own class must not be imported for gzip
                 if not isinstance(error, EOFError | OSError | zlib.error) and type(error).__name__ != "ZstdError":
                     raise
                 notes.add(f"{kind} stream is damaged or cut after {total} bytes ({error}); what came before was read")
                 return
             if not piece:
+                if total < announced:
+                    notes.add(f"{kind} stream is cut after {total} of {announced} bytes; what came before was read")
                 return
             total += len(piece)
             yield piece
@@ -128,16 +133,29 @@ def _inflated(stream: IO[bytes], kind: str, limits: Limits, notes: Notes) -> Ite
                 return
 
 
-def _opened(stream: IO[bytes], kind: str, notes: Notes) -> io.BufferedIOBase:
+def _opened(stream: IO[bytes], kind: str) -> io.BufferedIOBase:
     if kind == "gzip":
         return gzip.GzipFile(fileobj=stream)
-    try:
-        import zstandard
-    except ImportError:
-        notes.add("zstd content cannot be read here: the package zstandard is not installed")
-        return io.BytesIO()
+    import zstandard
+
     reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True, closefd=False)
-    return io.BufferedReader(reader, BLOCK)
+    return io.BufferedReader(reader, ZSTD_STEP)
+
+
+def _announced(stream: IO[bytes]) -> int:
+    """The size of the first zstd frame's content, 0 if its header does not say; the stream is left at its start.
+
+    The decompressor takes a cut frame for a whole one: the size is the only witness.
+    """
+    import zstandard
+
+    head = stream.read(32)
+    stream.seek(0)
+    try:
+        size = zstandard.get_frame_parameters(head).content_size
+    except zstandard.ZstdError:
+        return 0
+    return 0 if size == zstandard.CONTENTSIZE_UNKNOWN else size
 
 
 def line_blocks(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[tuple[Sequence[int], list[bytes]]]:

@@ -16,14 +16,16 @@ from engine.evidence.series import Floats
 
 _PARTS = (("epoch hours", 3600.0), ("epoch minutes", 60.0), ("epoch seconds", 1.0))
 _TIME = re.compile(
-    rb"(?:(?<![\w./])(?:time taken|time per epoch|epoch[ _](?:time|duration)|duration|took|time)\s{0,3}[:=]?|[|,;-])\s{0,6}"
-    rb"(?:(\d+)\s?h(?:ours?|rs?)?\s)?\s?(?:(\d+)\s?m(?:in(?:ute)?s?)?\s)?\s?(" + NUMBER + rb")\s?s(?:ec(?:ond)?s?)?(?![\w/])",
+    rb"(?:(?<![\w./])(?:time taken|time per epoch|epoch[ _](?:time|duration)|duration|took|time)\s{0,3}[:=]?|[|,;-])"
+    rb"\s{0,6}(?:(\d+)\s?h(?:ours?|rs?)?\s)?\s?(?:(\d+)\s?m(?:in(?:ute)?s?)?\s)?"
+    rb"\s?(" + NUMBER + rb")\s?s(?:ec(?:ond)?s?)?(?![\w/])",
     re.IGNORECASE,
-)  # fmt: skip
+)
 _SIDES = re.compile(
-    rb"(?<![\w./])(?P<train_side>train|training)\s{0,3}[:=]?\s{0,3}(?P<train>" + NUMBER + rb")(?=\s{0,3}[|,;/-]).{1,80}?"
-    rb"(?<![\w./])(?P<val_side>val|valid|validation|eval)\s{0,3}[:=]?\s{0,3}(?P<val>" + NUMBER + rb")(?=\s{0,3}(?:[|,;/-]|$))"
-)  # fmt: skip
+    rb"(?<![\w./])(?P<train_side>train|training)\s{0,3}[:=]?\s{0,3}(?P<train>" + NUMBER + rb")"
+    rb"(?=\s{0,3}[|,;/-]).{1,80}?(?<![\w./])(?P<val_side>val|valid|validation|eval)\s{0,3}[:=]?"
+    rb"\s{0,3}(?P<val>" + NUMBER + rb")(?=\s{0,3}(?:[|,;/-]|$))"
+)
 
 
 def epoch_spans(row: bytes) -> tuple[Spans, list[tuple[int, int]]]:

@@ -104,7 +104,7 @@ NVLINK = Format(
     "nvlink_status",
     lambda head: (
         re.search(rb"^GPU \d+: .*UUID", head, re.MULTILINE) is not None
-        and re.search(rb"^\s+Link \d+: ", head, re.MULTILINE) is not None
+        and re.search(rb"^[ \t]+Link \d+: ", head, re.MULTILINE) is not None
     ),
     read_nvlink,
 )

@@ -30,7 +30,7 @@ _ENDS: dict[str, EndKind] = {
 _UNITS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 _SIZE = re.compile(r"^([\d.]+)([KMGT]?)[nc]?$")
 _HEADER = re.compile(rb"^[ \t]*(?:JobID|JobIDRaw)\b.*\bState\b.*$", re.MULTILINE)
-_TOKEN = re.compile(r"(\w+)=(\S+)")
+_TOKEN = re.compile(r"\b(\w+)=(\S+)")  # \b: a long word without "=" is looked at once
 _RECORD = re.compile(rb"^(?:JobId=\d+|NodeName=\S+) ", re.MULTILINE)
 _DOWN = re.compile(r"DOWN|FAIL|NOT_RESPONDING")
 

@@ -14,8 +14,11 @@ THREAD = re.compile(r'^\s*Thread (?P<id>0x[0-9a-fA-F]+|\d+) \((?P<state>[^)]*)\)
 FRAME = re.compile(r"^\s+(?P<function>[\w<>.]+) \((?P<file>[^()]+):(?P<line>\d+)\)")
 RUN = "stacks"
 MOST_LINES = 50_000
-_THREAD = re.compile(rb'^\s*Thread (?:0x[0-9a-fA-F]+|\d+) \((?:active|idle)[^)]*\)(?:: "[^"]*")?\s*$', re.MULTILINE)
-_FRAME = re.compile(rb"^\s+[\w<>.]+ \([^()\n]+:\d+\)\s*$", re.MULTILINE)
+# blanks of one line only: over a head of empty lines \s would look at each line from each line before it
+_THREAD = re.compile(
+    rb'^[ \t]*Thread (?:0x[0-9a-fA-F]+|\d+) \((?:active|idle)[^)\n]*\)(?:: "[^"\n]*")?[ \t\r]*$', re.MULTILINE
+)
+_FRAME = re.compile(rb"^[ \t]+[\w<>.]+ \([^()\n]+:\d+\)[ \t\r]*$", re.MULTILINE)
 
 
 def recognises(head: bytes) -> bool:

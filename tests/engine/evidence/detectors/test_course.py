@@ -60,3 +60,19 @@ def test_a_run_that_ended_is_not_silent(one, facts):
     finished = RunEnd("finished", Source("measured", "run"))
     assert "run.stalled" not in facts([clock], DetectContext(end=finished, as_of=1.8e9))
     assert "run.stalled" not in facts([clock], DetectContext(end=RunEnd("unknown", Source("measured", "run"))))
+
+
+@pytest.mark.parametrize(
+    ("context", "share"),
+    [
+        (DetectContext(total_steps=2000.0), 0.5),
+        (DetectContext(total_steps=1000.0), 1.0),
+        (DetectContext(total_steps=500.0), 1.0),  # went on beyond its plan
+        (DetectContext(epochs=4.0), 0.25),
+        (DetectContext(), None),
+    ],
+)
+def test_how_much_of_the_plan_was_done(rng, falling, one, facts, context, share):
+    loss = one("loss", falling(rng, 100, 10, 2.5, 0.01))
+    epoch = one("epoch", np.linspace(0.01, 1.0, 100))
+    assert facts([loss, epoch], context).get("run.share_done") == share

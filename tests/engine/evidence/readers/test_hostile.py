@@ -107,7 +107,7 @@ def test_lines_of_trouble_are_kept_wherever_they_stand(word):
 @given(st.binary(max_size=2000))
 def test_random_bytes(content):
     record = read(content)
-    packed = content[:2] in {b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff"}
+    packed = content[:2] in {b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff"} or content[:4] == b"\x28\xb5\x2f\xfd"
     assert packed or record.read.format == sniff(content) or record.read.format in {"megatron", "hf_console"}
 
 
@@ -129,3 +129,22 @@ def test_truncated_and_damaged_logs(parts, length, damages):
     record = read(bytes(content))
     for one in record.series:
         assert len(one.steps) == len(one.values) > 0
+
+
+@pytest.mark.parametrize(
+    ("content", "format_"),
+    [
+        (b"==============NVSMI LOG============== GPU 00000000:07:00.0 Utilization\n", "nvidia_smi_q"),
+        (b"JobID|State|ExitCode\n", "sacct"),
+    ],
+)
+def test_a_file_that_yields_nothing_says_so(content, format_):
+    record = read(content)
+    assert record.read.format == format_
+    assert record.not_understood
+
+
+def test_empty_lines_and_long_words_take_time_in_proportion():
+    """Both were quadratic: hours for 64 KiB of empty lines, and for a long word after the head of a job."""
+    assert read(b"\n" * (1 << 16) + LINE).read.records == 1
+    assert read(b"JobId=1 JobName=a JobState=FAILED\n" + b"a" * (1 << 18)).read.format == "scontrol"

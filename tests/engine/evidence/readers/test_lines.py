@@ -63,3 +63,15 @@ def test_zstd_whole_damaged_and_bomb(megatron_line):
     limits = Limits(inflated_bytes=1 << 20)
     bomb = read(zstandard.ZstdCompressor().compress(b"step 1 loss 2\n" * 2_000_000), limits=limits)
     assert any("suspiciously large" in why for why in bomb.not_understood)
+
+
+def test_a_cut_zstd_stream_is_told_and_what_came_before_garbage_is_kept():
+    zstandard = pytest.importorskip("zstandard")
+    text = b"hello world line\n" * 200_000
+    packed = zstandard.compress(text)
+    cut = read(packed[:-10])
+    assert "is cut after" in cut.not_understood[0]
+    followed = read(packed + b"garbage, no frame")
+    assert "damaged" in followed.not_understood[0]
+    assert min(cut.read.lines, followed.read.lines) > 190_000
+    assert read(packed + packed).not_understood == ()

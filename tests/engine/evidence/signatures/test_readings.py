@@ -122,3 +122,20 @@ def test_ranks_and_devices() -> None:
         "pci 1b:00",
         None,
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "finding"),
+    [
+        ("slurmstepd: JOB 7 CANCELLED\n", "job.by-person"),
+        ("CUDA error: an illegal memory access\nslurmstepd: JOB 7 CANCELLED\n", "job.torn"),
+        ("slurmstepd: JOB 7 CANCELLED\nCUDA error: an illegal memory access\n", "job.by-person"),
+    ],
+)
+def test_what_a_line_says_after_a_failure(signatures: tuple[Signature, ...], text: str, finding: str) -> None:
+    cancelled = Signature(
+        id="cancelled", pattern="CANCELLED", role="cascade", finding="job.by-person", explained_as="job.torn",
+        examples=("x",),
+    )  # fmt: skip
+    found = read(SignatureScan([*signatures, cancelled]), log=text)
+    assert {name for name in found if name.startswith("job.")} == {finding}

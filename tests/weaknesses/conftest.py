@@ -1,0 +1,30 @@
+"""The public way in: files to a diagnosis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from engine.diagnose import Diagnoser, EvidenceFile
+from engine.knowledge.load import load_knowledge
+from engine.model.case import Case
+from engine.model.diagnosis import Diagnosis
+
+
+@pytest.fixture(scope="session")
+def diagnoser() -> Iterator[Diagnoser]:
+    """One engine over the bundled knowledge base."""
+    made = Diagnoser(load_knowledge())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def diagnose(diagnoser: Diagnoser) -> Callable[..., Diagnosis]:
+    """Return a function from (name, content) of each file to the diagnosis."""
+
+    def answer(*files: tuple[str, bytes]) -> Diagnosis:
+        return diagnoser.diagnose(Case(), [EvidenceFile(name, data=content) for name, content in files])
+
+    return answer
