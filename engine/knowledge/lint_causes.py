@@ -32,9 +32,12 @@ def is_visible(context: Context) -> Iterator[Remark]:
 
 
 def has_mechanism(context: Context) -> Iterator[Remark]:
-    """KB403: at least one finding is a mechanism; symptoms and context alone fit many causes."""
+    """KB403: at least one finding is a mechanism; symptoms and context alone fit many causes.
+
+    What is expected has none: it is told by what is normal beside it.
+    """
     for placed in context.causes():
-        if _all_known(placed.value, context) and not any(
+        if not placed.value.expected and _all_known(placed.value, context) and not any(
             finding.role == "mechanism" for finding in _shown(placed.value, context)
         ):
             hint = "Add the finding that proves it, with 'role: mechanism', and a check that settles it"

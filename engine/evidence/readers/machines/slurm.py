@@ -82,7 +82,7 @@ def _state(state: str, where: str, quote: str) -> list[Reading]:
 
 
 def _exit(text: str, where: str, quote: str) -> list[Reading]:
-    found = re.match(r"^(\d+):(\d+)$", text)
+    found = re.match(r"^(\d{1,5}):(\d{1,5})$", text)
     if found is None or text == "0:0":
         return []
     code, signal = int(found[1]), int(found[2])
