@@ -230,8 +230,8 @@ class Explainer:
 
     def families(self) -> list[FamilyOut]:
         total: dict[str, float] = {}
-        for row, cause in enumerate(self.ranking.network.causes):
-            total[cause.family] = total.get(cause.family, 0.0) + float(self.ranking.lead[row])
+        for cause, lead in zip(self.ranking.network.causes, self.ranking.lead.tolist(), strict=True):
+            total[cause.family] = total.get(cause.family, 0.0) + lead
         shown_from = self.ranking.network.calibration.shown_from
         order = sorted(total.items(), key=lambda item: (-round(item[1], 9), item[0]))
         return [FamilyOut(family=name, probability=round(p, 4)) for name, p in order if p >= shown_from]

@@ -92,22 +92,23 @@ class _View:
         kept = np.array(descending(ranking.weights)[:MAX_HYPOTHESES], dtype=np.intp)
         kept = kept[ranking.weights[kept] > NEGLIGIBLE]
         rows = np.flatnonzero(ranking.lead > NEGLIGIBLE)
-        members = np.zeros((len(kept), len(network.causes)))
+        involved = np.array(sorted({row for h in kept for row in ranking.hypotheses[h]}), dtype=np.intp)
+        place = {row: at for at, row in enumerate(involved.tolist())}
+        members = np.zeros((len(kept), len(involved)))
         for at, hypothesis in enumerate(kept):
-            members[at, list(ranking.hypotheses[hypothesis])] = 1.0
+            members[at, [place[row] for row in ranking.hypotheses[hypothesis]]] = 1.0
         # A finding that none of the causes in question shows is as likely under each of them: it tells nothing.
-        involved = np.flatnonzero(members.any(axis=0))
-        telling: list[bool] = np.asarray(network.links[involved].max(axis=0, initial=0.0) > 0).tolist()
+        links = network.links[involved]
+        telling: list[bool] = np.asarray(links.max(axis=0, initial=0.0) > 0).tolist()
         names = [f for f, tells in zip(network.findings, telling, strict=True) if tells and f not in decided]
         columns = np.array([network.column[f] for f in names], dtype=np.intp)
         with np.errstate(divide="ignore"):  # a sure link: log 0, and no chance to miss
-            missed = np.log1p(-network.links[:, columns])
+            missed = np.log1p(-links[:, columns])
         together = np.exp(members @ np.maximum(missed, LOG_NEVER))
         chances = 1.0 - (1.0 - network.leaks[columns]) * together
         weights = ranking.weights[kept] / ranking.weights[kept].sum()
-        share = np.column_stack(
-            [ranking.share[np.ix_(kept, rows)], 1.0 - ranking.share[np.ix_(kept, rows)].sum(axis=1)]
-        )
+        share = ranking.shares(kept, rows)
+        share = np.column_stack([share, 1.0 - share.sum(axis=1)])
         now = _entropy(weights @ share)
         after = sum(_expected_entropy(weights[:, None] * side, share) for side in (chances, 1.0 - chances))
         gains = dict(zip(names, np.maximum(0.0, now - after).tolist(), strict=True))

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,8 @@ class Network:
     context: NDArray[np.bool_]
     column: Mapping[str, int]
     row: Mapping[str, int]
+    exclusions: Mapping[str, tuple[tuple[int, bool], ...]]
+    priors: Mapping[str, Array]
     calibration: Calibration
 
     @staticmethod
@@ -62,8 +65,28 @@ class Network:
         leaks = np.where(context, np.maximum(leaks, calibration.context_leak), leaks)
         return Network(
             ordered, names, links, leaks, tuple(findings[name].group for name in names), context, column,
-            {cause.id: index for index, cause in enumerate(ordered)}, calibration,
+            {cause.id: index for index, cause in enumerate(ordered)}, _exclusions(ordered),
+            {paradigm: _prior_bits(ordered, calibration, paradigm) for paradigm in get_args(Paradigm)}, calibration,
         )  # fmt: skip
+
+
+def _exclusions(causes: Sequence[Cause]) -> dict[str, tuple[tuple[int, bool], ...]]:
+    """By finding: the causes (as rows) that it rules out, and by which of its states."""
+    found: dict[str, list[tuple[int, bool]]] = {}
+    for row, cause in enumerate(causes):
+        for exclusion in cause.rules_out:
+            found.setdefault(exclusion.finding, []).append((row, exclusion.is_ == "present"))
+    return {finding: tuple(rows) for finding, rows in found.items()}
+
+
+def _prior_bits(causes: Sequence[Cause], calibration: Calibration, paradigm: str) -> Array:
+    """log2 of each cause's prior against the unknown's; all causes together hold ``known_share``."""
+    weight = np.array([calibration.priors[cause.prior] for cause in causes])
+    if paradigm != "any":
+        fits = [paradigm in cause.paradigms or "any" in cause.paradigms for cause in causes]
+        weight = np.where(fits, weight, weight * calibration.other_paradigm)
+    odds = calibration.known_share / (1 - calibration.known_share)
+    return np.asarray(np.log2(odds * weight / max(float(weight.sum()), 1e-9)), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -82,19 +105,36 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Posterior over hypotheses. ``lead[c]`` sums to 1 with ``unknown``; ``bits[c, k]`` is finding k's weight for c."""
+    """Posterior over hypotheses. ``lead[c]`` sums to 1 with ``unknown``; ``bits[c, k]`` is finding k's weight for c.
+
+    How the mass of a hypothesis is split among its causes stands in three parallel arrays, one entry a member.
+    """
 
     network: Network
     evidence: Evidence
     hypotheses: tuple[tuple[int, ...], ...]
     weights: Array
-    share: Array
+    member_of: NDArray[np.intp]
+    member: NDArray[np.intp]
+    member_share: Array
     lead: Array
     marginal: Array
     unknown: float
     bits: Array
     excluded: Mapping[int, Mapping[str, float]]
     resemblance: Array
+
+    def shares(self, hypotheses: NDArray[np.intp], causes: NDArray[np.intp]) -> Array:
+        """The part of each of these hypotheses' mass (a row) that each of these causes (a column) leads with."""
+        rows = np.full(len(self.hypotheses), -1)
+        rows[hypotheses] = np.arange(len(hypotheses))
+        columns = np.full(len(self.network.causes), -1)
+        columns[causes] = np.arange(len(causes))
+        row, column = rows[self.member_of], columns[self.member]
+        wanted = (row >= 0) & (column >= 0)
+        found = np.zeros((len(hypotheses), len(causes)))
+        found[row[wanted], column[wanted]] = self.member_share[wanted]
+        return found
 
 
 def descending(values: Array) -> list[int]:
@@ -167,8 +207,10 @@ def rank(
     miss = 1.0 - network.links[:, evidence.columns]
     bits = weigh(network, evidence, miss)
     excluded = _excluded(network, evidence)
-    penalty = np.array([sum(excluded.get(row, {}).values()) for row in range(len(network.causes))])
-    prior = _prior_bits(network, paradigm) - penalty + resemblance
+    penalty = np.zeros(len(network.causes))
+    for row, exclusions in excluded.items():
+        penalty[row] = sum(exclusions.values())
+    prior = network.priors[paradigm or "any"] - penalty + resemblance
     single = prior + bits.sum(axis=1)
     grounds = np.where(~evidence.context & (bits > 0), bits, 0.0).sum(axis=1)
     # Only context or a likeness in favour: such a cause may be listed, but never above unknown.
@@ -180,39 +222,26 @@ def rank(
         scores.append(score)
     weights = _normalised(np.array(scores), network.calibration.temperature)
     listed = (grounds > 0) | (resemblance > network.calibration.caps.resemblance_bits / 2)
-    share, membership = _shares(hypotheses, bits, listed)
-    lead = weights @ share
-    marginal = weights @ membership
+    of, member, share = _shares(hypotheses, bits, listed)
+    count = len(network.causes)
+    lead = np.bincount(member, weights[of] * share, count).astype(np.float64)
+    marginal = np.bincount(member, weights[of], count).astype(np.float64)
     unknown = max(0.0, 1.0 - float(lead.sum()))
     return Ranking(
-        network, evidence, tuple(hypotheses), weights, share, lead, marginal, unknown, bits, excluded, resemblance
-    )
-
-
-def _prior_bits(network: Network, paradigm: Paradigm | None) -> Array:
-    """log2 of each cause's prior against the unknown's; all causes together hold ``known_share``."""
-    calibration = network.calibration
-    weight = np.array([calibration.priors[cause.prior] for cause in network.causes])
-    if paradigm not in (None, "any"):
-        fits = [paradigm in cause.paradigms or "any" in cause.paradigms for cause in network.causes]
-        weight = np.where(fits, weight, weight * calibration.other_paradigm)
-    odds = calibration.known_share / (1 - calibration.known_share)
-    return np.asarray(np.log2(odds * weight / max(float(weight.sum()), 1e-9)), dtype=np.float64)
+        network, evidence, tuple(hypotheses), weights, of, member, share, lead, marginal, unknown, bits, excluded,
+        resemblance,
+    )  # fmt: skip
 
 
 def _excluded(network: Network, evidence: Evidence) -> dict[int, dict[str, float]]:
     """By cause, the exclusions that hold and their bits against it: less where the source may be mistaken."""
     cap = network.calibration.caps.rules_out_bits
-    known = {
-        k.finding: (k.present, -float(np.log2((false + (hit - false) * 2.0**-cap) / hit)))
-        for k, hit, false in zip(evidence.known, evidence.hit, evidence.false, strict=True)
-    }
     result: dict[int, dict[str, float]] = {}
-    for row, cause in enumerate(network.causes):
-        for exclusion in cause.rules_out:
-            present, bits = known.get(exclusion.finding, (None, 0.0))
-            if present is (exclusion.is_ == "present"):
-                result.setdefault(row, {})[exclusion.finding] = bits
+    for known, hit, false in zip(evidence.known, evidence.hit.tolist(), evidence.false.tolist(), strict=True):
+        bits = -math.log2((false + (hit - false) * 2.0**-cap) / hit)
+        for row, present in network.exclusions.get(known.finding, ()):
+            if known.present is present:
+                result.setdefault(row, {})[known.finding] = bits
     return result
 
 
@@ -278,17 +307,17 @@ def _normalised(scores: Array, temperature: float) -> Array:
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
-def _shares(hypotheses: Sequence[tuple[int, ...]], bits: Array, listed: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """How a hypothesis' mass is split among its causes, by the bits each explains; and its causes, each with 1.
+def _shares(
+    hypotheses: Sequence[tuple[int, ...]], bits: Array, listed: NDArray[np.bool_]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """How each hypothesis' mass is split among its causes, by the bits each explains: one entry a member.
 
     An unlisted cause alone gets no share.
     """
-    rows = np.repeat(np.arange(len(hypotheses)), [len(members) for members in hypotheses])
-    columns = np.array([row for members in hypotheses for row in members], dtype=np.intp)
-    membership = np.zeros((len(hypotheses), len(listed)))
-    membership[rows, columns] = 1.0
-    share = membership * np.maximum(bits.sum(axis=1), 0.1)
-    share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-9)
-    alone = membership.sum(axis=1) == 1
-    share[alone] *= listed
-    return share, membership
+    sizes = np.array([len(members) for members in hypotheses], dtype=np.intp)
+    of = np.repeat(np.arange(len(hypotheses)), sizes)
+    member = np.array([row for members in hypotheses for row in members], dtype=np.intp)
+    own = np.maximum(bits.sum(axis=1), 0.1)[member]
+    share = own / np.bincount(of, own, len(hypotheses))[of]
+    share[sizes[of] == 1] *= listed[member[sizes[of] == 1]]
+    return of, member, share

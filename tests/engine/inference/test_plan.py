@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from math import log2, prod
 
+import numpy as np
 import pytest
 
 from engine.inference.plan import Planned, plan, remedies
@@ -51,7 +52,8 @@ def lead_after(ranking, states: dict[str, bool]) -> tuple[float, list[float]]:
         weights.append(weight)
     total = sum(weights)
     shares = [
-        sum(w * share for w, share in zip(weights, column, strict=True)) / total for column in ranking.share.T.tolist()
+        sum(w * share for w, share in zip(weights, column, strict=True)) / total
+        for column in _every_share(ranking).T.tolist()
     ]
     return total, [*shares, 1 - sum(shares)]
 
@@ -175,3 +177,7 @@ def test_remedies_by_chance_over_cost(setting, make_cause, make_remedy) -> None:
         "cheap try", "likely and quick", "certain and slow", "likely and risky",
     ]  # fmt: skip
     assert [chance for _, chance in ordered] == pytest.approx([0.125, 0.4, 0.49, 0.4])
+
+
+def _every_share(ranking):
+    return ranking.shares(np.arange(len(ranking.hypotheses)), np.arange(len(ranking.network.causes)))

@@ -35,8 +35,8 @@ _KERNEL = re.compile(
     rb"^\w+ +:\w+ +: |^(?:\w+ *:\w+ *: )?\[ *\d+\.\d{6}\] |^\[" + _DAY + rb" " + _MONTH + rb" [ \d]\d "
     rb"|^\S+ \S+ kernel: |^" + _MONTH + rb" [ \d]\d [\d:]{8} \S+ kernel: |^\d+,\d+,\d+,[^;\n]*;|^<\d+>\[ *\d+\.\d+\]"
 )
-_XID = re.compile(rb"NVRM: Xid \(PCI:([0-9A-Fa-f:.]+)\): (\d+)")
-_SXID = re.compile(rb"SXid \(PCI:([0-9A-Fa-f:.]+)\): (\d+),")
+_XID = re.compile(rb"NVRM: Xid \(PCI:([0-9A-Fa-f:.]+)\): (\d{1,6})")
+_SXID = re.compile(rb"SXid \(PCI:([0-9A-Fa-f:.]+)\): (\d{1,6}),")
 _BLOCKED = re.compile(rb"task (\S+):\d+ blocked for more than \d+ seconds")
 _FRAME = re.compile(rb"^\s+(?!\?)(\S+)\+0x[0-9a-f]+/0x[0-9a-f]+ \[(\w+)\]")
 _FILE_SYSTEMS = frozenset(

@@ -22,7 +22,7 @@ _PORT_STATE = re.compile(r"^\s+(State|Physical state|Rate|Link layer): (.*\S)")
 # the port looks for a peer that it had or should have; "Disabled" and "Sleep" are set by people
 _TROUBLED = frozenset({"polling", "linkerrorrecovery", "portconfigurationtraining", "phy test"})
 _DEVICE = re.compile(r"^([0-9A-Fa-f]{2,4}:\S+)\s+(.*)")
-_WIDTH = re.compile(r"Lnk(Cap|Sta):.*?Width x(\d+)")
+_WIDTH = re.compile(r"Lnk(Cap|Sta):.*?Width x(\d{1,4})")
 
 
 def read_nvlink(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
