@@ -17,6 +17,7 @@ MIN_GAIN_BITS = 0.02
 SHOWN_AFTER = 3
 NEGLIGIBLE = 1e-4
 MAX_HYPOTHESES = 100  # by falling weight: what lies below them has next to no say in what to ask
+MAX_CAUSES = 40  # those in the lead; the others count as one with unknown
 LOG_NEVER = -1e3
 
 
@@ -91,7 +92,8 @@ class _View:
         network = ranking.network
         kept = np.array(descending(ranking.weights)[:MAX_HYPOTHESES], dtype=np.intp)
         kept = kept[ranking.weights[kept] > NEGLIGIBLE]
-        rows = np.flatnonzero(ranking.lead > NEGLIGIBLE)
+        rows = np.sort(np.array(descending(ranking.lead)[:MAX_CAUSES], dtype=np.intp))
+        rows = rows[ranking.lead[rows] > NEGLIGIBLE]
         involved = np.array(sorted({row for h in kept for row in ranking.hypotheses[h]}), dtype=np.intp)
         place = {row: at for at, row in enumerate(involved.tolist())}
         members = np.zeros((len(kept), len(involved)))
