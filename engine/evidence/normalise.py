@@ -1,4 +1,4 @@
-"""Observations, stated facts and configuration files turned into facts and findings of the vocabulary.
+"""Observations and stated facts turned into facts and findings of the vocabulary.
 
 An observation is read as a fact under any of its names, else as the clause ``name: value``. What is not understood is
 kept with the reason, and is never an error.
@@ -6,14 +6,11 @@ kept with the reason, and is never an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from engine.evidence.comparisons import differing
 from engine.evidence.numbers import Parsed, parse
-from engine.evidence.readers.configs.dialects import NOTHING, Dialect, dialect_of
-from engine.evidence.readers.configs.judge import CONTRADICTION, contradictions, is_left_off
-from engine.evidence.readers.configs.misspelt import meant_by
 from engine.evidence.status import MAX_QUOTE
 from engine.evidence.text import Said, TextReader
 from engine.evidence.tokens import tidy
@@ -23,9 +20,6 @@ from engine.model.evidence import FactReading, FindingReading, NotUnderstood, So
 from engine.model.kb import Fact
 
 MAX_CLAUSE = 2_000
-MAX_CONFIG_KEYS = 20_000
-AUTOMATIC = "auto"
-"""The value by which DeepSpeed, accelerate and axolotl leave an option to another file."""
 
 MOST = 0.6
 """The share of a name that must speak of a context for "false" to deny it: ``ddp_find_unused: false`` has DDP."""
@@ -66,13 +60,13 @@ def read_observations(observations: Iterable[Observation], vocabulary: Vocabular
 def _observation(observation: Observation, vocabulary: Vocabulary, reader: TextReader) -> Readings:
     name, raw = observation.name.strip(), observation.value
     where = f"observation {name}"
-    quote = f"{name}: {_shown(raw)}"[:MAX_QUOTE]
+    quote = f"{name}: {shown(raw)}"[:MAX_QUOTE]
     facts = vocabulary.facts_named(name)
     if len(facts) > 1:
         return Readings(not_understood=[NotUnderstood(where, quote, ambiguity(facts))])
     why = "the name is not known, and no phrase in it either"
     if facts:
-        reading, why = _fact(facts[0], raw, observation.unit, vocabulary, Source("observation", where, quote))
+        reading, why = fact_reading(facts[0], raw, observation.unit, vocabulary, Source("observation", where, quote))
         if reading is not None:
             return Readings(facts=[reading])
     clause = _clause(name, raw, observation.unit, reader, where)
@@ -81,7 +75,7 @@ def _observation(observation: Observation, vocabulary: Vocabulary, reader: TextR
     return clause
 
 
-def _fact(
+def fact_reading(
     fact: Fact, raw: object, unit: str | None, vocabulary: Vocabulary, source: Source
 ) -> tuple[FactReading | None, str]:
     """The fact's reading, or why there is none. NaN and infinity set the fact that says so, if there is one."""
@@ -107,12 +101,12 @@ def _clause(name: str, raw: object, unit: str | None, reader: TextReader, where:
         return Readings()
     other = differing(words) if parsed.truth is False else None
     if other is not None:
-        return _of_name(reader.said(other), True, len(other), Source("observation", where, _q(name, raw)))
+        return _of_name(reader.said(other), True, len(other), Source("observation", where, quoted(name, raw)))
     if parsed.truth is not None or parsed.shape == "none" or _is_zero(parsed):
         affirmed = parsed.truth is True
         joined = words if parsed.shape != "number" else f"{words} is {parsed.text}"
-        return _of_name(reader.said(joined), affirmed, len(words), Source("observation", where, _q(name, raw)))
-    value = f"{parsed.text} {unit}" if unit and parsed.shape == "number" else _shown(raw)
+        return _of_name(reader.said(joined), affirmed, len(words), Source("observation", where, quoted(name, raw)))
+    value = f"{parsed.text} {unit}" if unit and parsed.shape == "number" else shown(raw)
     said = reader.said(f"{words} is {value}"[:MAX_CLAUSE])
     return _of_value(said, len(tidy(words)), reader, name, raw, where)
 
@@ -144,7 +138,7 @@ def _of_value(said: list[Said], length: int, reader: TextReader, name: str, raw:
         if mention and not reader.may_be_mentioned(one.target):
             continue
         kind: SourceKind = "mention" if mention else "observation"
-        _append(readings, one, one.state, Source(kind, where, _q(name, raw)))
+        _append(readings, one, one.state, Source(kind, where, quoted(name, raw)))
     return readings
 
 
@@ -155,11 +149,13 @@ def _append(readings: Readings, one: Said, state: bool, source: Source) -> None:
         readings.findings.append(FindingReading(one.target.id, "present" if state else "absent", source))
 
 
-def _q(name: str, raw: object) -> str:
-    return f"{name}: {_shown(raw)}"[:MAX_QUOTE]
+def quoted(name: str, raw: object) -> str:
+    """An option or observation as it stands in the input, cut to the length of a quote."""
+    return f"{name}: {shown(raw)}"[:MAX_QUOTE]
 
 
-def _shown(raw: object) -> str:
+def shown(raw: object) -> str:
+    """A value as text."""
     return str(raw) if isinstance(raw, str) else parse(raw).text
 
 
@@ -168,20 +164,20 @@ def read_facts(stated: Mapping[str, object], vocabulary: Vocabulary) -> Readings
     readings = Readings()
     for name, raw in stated.items():
         where = f"facts.{name}"[:300]
-        source = Source("stated", where, _q(name, raw))
+        source = Source("stated", where, quoted(name, raw))
         if raw is None:
             continue
         if name in vocabulary.facts:
-            reading, why = _fact(vocabulary.facts[name], raw, None, vocabulary, source)
+            reading, why = fact_reading(vocabulary.facts[name], raw, None, vocabulary, source)
             if reading is not None:
                 readings.facts.append(reading)
             else:
-                readings.not_understood.append(NotUnderstood(where, _shown(raw)[:MAX_QUOTE], why))
+                readings.not_understood.append(NotUnderstood(where, shown(raw)[:MAX_QUOTE], why))
         elif name in vocabulary.findings:
             _stated_finding(name, raw, source, readings)
         else:
             readings.not_understood.append(
-                NotUnderstood(where, _shown(raw)[:MAX_QUOTE], _unknown(name, vocabulary, readings))
+                NotUnderstood(where, shown(raw)[:MAX_QUOTE], _unknown(name, vocabulary, readings))
             )
     return readings
 
@@ -192,104 +188,10 @@ def _stated_finding(name: str, raw: object, source: Source, readings: Readings) 
         readings.findings.append(FindingReading(name, "present" if state else "absent", source))
     elif not (isinstance(raw, str) and raw.strip().lower() == "unknown"):
         why = "a finding takes true or 'present', false or 'absent', null or 'unknown'"
-        readings.not_understood.append(NotUnderstood(source.where, _shown(raw)[:MAX_QUOTE], why))
+        readings.not_understood.append(NotUnderstood(source.where, shown(raw)[:MAX_QUOTE], why))
 
 
 def _unknown(name: str, vocabulary: Vocabulary, readings: Readings) -> str:
     why = "there is no fact or finding of this id"
     near = vocabulary.nearest(name) if len(readings.not_understood) < MAX_SUGGESTIONS else []
     return f"{why}; did you mean {' or '.join(near)}?" if near else why
-
-
-def read_config(file: str, content: object, vocabulary: Vocabulary) -> Readings:
-    """The facts a configuration holds, from its keys as nested mappings; where a key occurs twice, the outermost.
-
-    An option means what it means in the dialect of its tool, if that is recognised; else the whole dotted path is
-    looked up, then its last parts. Keys without a fact are no news; a value that does not fit its fact is kept as not
-    understood. Settings that are merely left off are ``held``: see there.
-    """
-    options: dict[str, object] = {}
-    for path, raw in sorted(_leaves(content), key=lambda leaf: leaf[0].count(".")):
-        options.setdefault(path.removesuffix(".value"), raw)  # W&B: {lr: {value: 1e-4}}
-    dialect = dialect_of(options)
-    reader = _ConfigReader(file, vocabulary, dialect)
-    for path, fact, value in dialect.computed(options) if dialect else ():
-        reader.computed(path, fact, value, options.get(path, value))
-    for path, raw in options.items():
-        reader.option(path, raw)
-    return reader.readings()
-
-
-@dataclass(slots=True)
-class _ConfigReader:
-    """Takes the options of one configuration; of several for one fact, the first counts."""
-
-    file: str
-    vocabulary: Vocabulary
-    dialect: Dialect | None
-    taken: dict[str, FactReading] = field(default_factory=dict)
-    not_understood: list[NotUnderstood] = field(default_factory=list)
-    known_options: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Gather the names of options, for those that are misspelt."""
-        if self.dialect:
-            aliases = (alias for fact in self.vocabulary.facts.values() for alias in fact.aliases)
-            self.known_options = [*self.dialect.facts, *aliases]
-
-    def computed(self, path: str, name: str, value: object, raw: object) -> None:
-        """Take what the dialect made of one or more options; a fact that the vocabulary lacks is no news."""
-        fact = self.vocabulary.facts.get(name)
-        if fact is not None and name not in self.taken:
-            self._take(path, fact, value, raw)
-
-    def option(self, path: str, raw: object) -> None:
-        """Take one option as the fact it names, if there is one; null and "auto" set nothing."""
-        named = self.dialect.fact(path) if self.dialect else None
-        if raw is None or raw == AUTOMATIC or named == NOTHING:
-            return
-        fact = self.vocabulary.facts.get(named or "")
-        facts = [fact] if fact else self.vocabulary.facts_named(path, any_prefix=True)
-        if not facts:
-            meant = meant_by(path.rpartition(".")[2], self.known_options)
-            why = f"no option of this name is known; did you mean {meant}?" if meant else ""
-        elif facts[0].id in self.taken:
-            return
-        else:
-            why = ambiguity(facts) if len(facts) > 1 else self._take(path, facts[0], raw, raw)
-        if why and why != "no value":
-            self.not_understood.append(NotUnderstood(self._where(path), _shown(raw)[:MAX_QUOTE], why))
-
-    def _take(self, path: str, fact: Fact, value: object, raw: object) -> str:
-        """Keep the reading of an option, its source as it stands in the file; else say why there is none."""
-        source = Source("measured", self._where(path), _q(path, raw))
-        reading, why = _fact(fact, value, None, self.vocabulary, source)
-        if reading is not None:
-            self.taken[fact.id] = reading
-        return why
-
-    def _where(self, path: str) -> str:
-        return f"{self.file}: {path}"[:300]
-
-    def readings(self) -> Readings:
-        """Everything taken, and what of it cannot hold together."""
-        held = {fact for fact, reading in self.taken.items() if self.dialect and is_left_off(reading)}
-        return Readings(
-            facts=[reading for fact, reading in self.taken.items() if fact not in held],
-            findings=contradictions(self.taken) if CONTRADICTION in self.vocabulary.findings else [],
-            not_understood=self.not_understood,
-            held=[reading for fact, reading in self.taken.items() if fact in held],
-        )
-
-
-def _leaves(content: object) -> Iterator[tuple[str, object]]:
-    """Dotted paths and their scalar values (lists of scalars count as one), at most MAX_CONFIG_KEYS."""
-    stack: list[tuple[str, object]] = [("", content)]
-    given = 0
-    while stack and given < MAX_CONFIG_KEYS:
-        path, value = stack.pop()
-        if isinstance(value, Mapping):
-            stack.extend((f"{path}.{key}" if path else str(key), inner) for key, inner in reversed(list(value.items())))
-        elif path and not (isinstance(value, list) and any(isinstance(item, list | Mapping) for item in value)):
-            given += 1
-            yield path, value

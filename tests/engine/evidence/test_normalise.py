@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.evidence.normalise import Readings, read_config, read_facts, read_observations
+from engine.evidence.configuration import read_config
+from engine.evidence.normalise import Readings, read_facts, read_observations
 from engine.evidence.text import TextReader
 from engine.evidence.vocabulary import Vocabulary
 from engine.model.case import Observation

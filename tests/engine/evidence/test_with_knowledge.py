@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.evidence.normalise import read_config, read_observations
+from engine.evidence.configuration import read_config
+from engine.evidence.normalise import read_observations
 from engine.evidence.text import TextReader
 from engine.evidence.vocabulary import Vocabulary
 from engine.knowledge.load import load_knowledge

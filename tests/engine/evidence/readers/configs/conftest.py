@@ -7,7 +7,8 @@ from io import BytesIO
 
 import pytest
 
-from engine.evidence.normalise import Readings, read_config
+from engine.evidence.configuration import read_config
+from engine.evidence.normalise import Readings
 from engine.evidence.readers.configs import FORMATS
 from engine.evidence.readers.lines import Limits
 from engine.evidence.series import RunRecord

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.evidence.normalise import Readings, read_config
+from engine.evidence.configuration import read_config
+from engine.evidence.normalise import Readings
 from engine.evidence.readers.configs.dialects import DIALECTS, dialect_of
 from engine.evidence.vocabulary import Vocabulary
 

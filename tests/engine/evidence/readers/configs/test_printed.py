@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.evidence.normalise import read_config
+from engine.evidence.configuration import read_config
 from engine.evidence.readers.configs.printed import PrintedSettings, literal
 from engine.evidence.series import RunRecord
 from engine.evidence.vocabulary import Vocabulary
