@@ -37,8 +37,10 @@ def has_mechanism(context: Context) -> Iterator[Remark]:
     What is expected has none: it is told by what is normal beside it.
     """
     for placed in context.causes():
-        if not placed.value.expected and _all_known(placed.value, context) and not any(
-            finding.role == "mechanism" for finding in _shown(placed.value, context)
+        if (
+            not placed.value.expected
+            and _all_known(placed.value, context)
+            and not any(finding.role == "mechanism" for finding in _shown(placed.value, context))
         ):
             hint = "Add the finding that proves it, with 'role: mechanism', and a check that settles it"
             yield Remark(placed, ("shows",), "no finding is a mechanism", hint)
