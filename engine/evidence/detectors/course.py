@@ -158,7 +158,7 @@ def _stairs(view: View, out: Collector) -> None:
     if interval is None or per_epoch < 2 * interval or loss.steps[-1] / per_epoch > len(loss):
         out.skip(messages.STAIRS, messages.FEW_IN_EPOCH)
         return
-    side = max(3, int(per_epoch / 4 / interval))
+    side = max(3, int(min(per_epoch / 4 / interval, len(loss))))
     count = int(loss.steps[-1] / per_epoch)
     drops = [_drop(loss, boundary * per_epoch, side) for boundary in range(1, count + 1)]
     inside = [_drop(loss, (middle + 0.5) * per_epoch, side) for middle in range(count)]

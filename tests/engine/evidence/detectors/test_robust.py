@@ -73,3 +73,11 @@ def test_an_absurd_epoch_does_not_hang():
     steps = np.arange(1.0, 41.0) * 1e4
     epoch = Series("epoch", steps, np.linspace(0, 1e30, 40))
     assert detect([Series("loss", steps, np.linspace(3, 2, 40)), epoch]).value("loss.drop_at_epoch") is None
+
+
+def test_an_epoch_of_ever_so_many_steps(one):
+    """Steps may be any number: an epoch divided by their distance can be beyond the floats."""
+    loss = Series("loss", np.arange(1, 41) * 1e-300, np.linspace(3, 2, 40))
+    epoch = Series("epoch", np.array([0.0, 1e300]), np.array([0.0, 1e-5]))
+    detect([loss, epoch])
+    detect([one("loss", np.linspace(3, 2, 40))], DetectContext(intervals={"epoch": 1e308}))
