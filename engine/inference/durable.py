@@ -125,9 +125,11 @@ class Shards:
         known = np.zeros(max(self._width, max(members) + 1), dtype=bool)
         known[list(members)] = True
         possible = np.repeat(np.logical_and.reduceat(known[self._properties], self._starts), self._lengths)
+        sent = np.zeros((len(self._shards), self._width), dtype=bool)
+        sent.ravel()[self._places[possible]] = True
+        shards, indexes = np.nonzero(sent)
         wanted: dict[int, list[str]] = {}
-        for place in np.unique(self._places[possible]).tolist():
-            shard, index = divmod(place, self._width)
+        for shard, index in zip(shards.tolist(), indexes.tolist(), strict=True):
             wanted.setdefault(shard, []).append(members[index])
         return [int(name) for shard, texts in wanted.items() for name in self._shards[shard].fired(texts)]
 
