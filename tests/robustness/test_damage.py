@@ -28,7 +28,7 @@ LABELS = {
 }
 ALL = FILES | CONSOLES
 FEW = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-MANY = settings(FEW, max_examples=600)
+MANY = settings(FEW, max_examples=150)
 
 
 def hold(record: RunRecord) -> None:

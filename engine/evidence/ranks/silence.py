@@ -33,8 +33,8 @@ def _of(record: RunRecord) -> FindingReading | None:
     if len(told) < 2:
         return None
     waited = told[-1][0] - told[0][0]
-    times = next((one.values for one in record.series if one.name == "step_time" and len(one)), np.zeros(1))
-    if waited < max(_SECONDS, _STEPS * float(np.nanmedian(times))):
+    times = next((one.values[np.isfinite(one.values)] for one in record.series if one.name == "step_time"), np.zeros(0))
+    if waited < max(_SECONDS, _STEPS * float(np.median(times)) if len(times) else 0.0):
         return None
     event = told[-1][1]
     quote = f"{waited:.0f} s after the first such line and no record since: {event.text.strip()}"

@@ -229,7 +229,7 @@ class LineRecords(Grammar):
             kept = slice(None) if known.all() else known
             self.builder.add(name, steps[index[kept]], given[kept], table.lines[index[kept]])
         total, epochs = table.last("total"), table.last("epochs")
-        if total is not None and "epoch" not in table.columns and total >= np.nanmax(steps):
+        if total is not None and "epoch" not in table.columns and total >= np.nanmax(steps, initial=-np.inf):
             self.config["max_steps"] = total
         if epochs is not None:
             self.config["num_train_epochs"] = epochs
@@ -273,7 +273,9 @@ def positions(table: Table) -> Floats:
     if anew.any() and anew.sum() >= 0.5 * (np.diff(epoch) > 0).sum():
         totals = carried(table.column("total"))[stated]
         lengths = np.where(np.isnan(totals[:-1]), at[:-1], totals[:-1])[anew]
-        first = np.nan_to_num(totals[0], nan=0.0) * max(np.floor(epoch[0]) - min(np.floor(np.nanmin(epoch)), 1.0), 0.0)
+        first = np.nan_to_num(totals[0], nan=0.0) * max(
+            np.floor(epoch[0]) - min(np.floor(np.nanmin(epoch, initial=np.inf)), 1.0), 0.0
+        )
         offsets = np.zeros(len(at))
         offsets[1:][anew] = lengths * np.maximum(np.diff(epoch)[anew], 1.0)
         steps[stated] = at + np.cumsum(offsets) + first

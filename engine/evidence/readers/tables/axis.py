@@ -143,7 +143,8 @@ def order_of(steps: Floats) -> Ints | None:
 
 def seconds(values: Floats) -> Floats:
     """Times in seconds, from seconds or a finer unit since 1970."""
-    typical = float(np.nanmedian(np.abs(values))) if len(values) else 0.0
+    finite = np.abs(values[np.isfinite(values)])
+    typical = float(np.median(finite)) if len(finite) else 0.0
     factor = next((factor for limit, factor in reversed(list(_UNITS.items())) if typical > limit), 1.0)
     scaled: Floats = values * factor
     return scaled
