@@ -53,7 +53,7 @@ class Collector:
         given = bool(case.log or case.series or case.files or files)
         if not (given and self._files.collect(case, files, out)):
             out.not_judged.append((_TRENDS, _NO_SERIES))
-        if case.report.strip() or self._symptom(out):
+        if out.held and (case.report.strip() or self._symptom(out)):
             out.facts += out.held
         return Observed(
             tuple(out.facts), tuple(out.findings), case.paradigm, digest(case, files), tuple(out.not_understood),
@@ -75,8 +75,8 @@ class Collector:
 
     def _symptom(self, out: Gathered) -> bool:
         """Whether anything was stated or seen that may be wrong: only then is an option left off a suspect."""
-        symptoms = {f.id for f in self._knowledge.findings.values() if f.role == "symptom"}
-        return any(one.finding in symptoms and one.state == "present" for one in out.findings) or any(
+        findings = self._knowledge.findings
+        return any(one.state == "present" and findings[one.finding].role == "symptom" for one in out.findings) or any(
             one.source.kind != "measured" for one in out.facts
         )
 

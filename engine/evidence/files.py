@@ -21,7 +21,7 @@ from engine.evidence.signatures import SignatureScan, readings
 from engine.evidence.vocabulary import Vocabulary, typed
 from engine.knowledge.knowledge import Knowledge
 from engine.model.case import Case
-from engine.model.evidence import FactReading, FindingReading, NotUnderstood, Source, Value
+from engine.model.evidence import FactReading, NotUnderstood, Reading, Source, Value
 
 MAX_CONFIG_BYTES = 4 * 1024 * 1024
 _RUNS_OF_TRACKERS = frozenset({"tensorboard", "wandb", "mlflow_run"})
@@ -44,12 +44,14 @@ class FileEvidence:
         out.add(self._known([*readings(hits, self._field), *incident(records, hits)]))
         for run in together(records):
             self._judge(run, case, out)
-        out.add(self._known(_without_metrics(records)))
+        over_time = any(record.series or record.evaluation for record in records)
+        if not over_time:
+            out.add(self._known(_without_metrics(records)))
         comparison = compare(records)
         out.add(self._known(comparison.readings))
         out.judged += comparison.judged
         out.not_judged += comparison.not_judged
-        return any(record.series or record.evaluation for record in records)
+        return over_time
 
     def _records(self, case: Case, files: Sequence[EvidenceFile], out: Gathered) -> list[RunRecord]:
         """Everything that is a file or like one: the log, the case's own series, fragments, and files."""
@@ -116,7 +118,7 @@ class FileEvidence:
         out.judged += detections.topics
         out.not_judged += [(gap.what, gap.why) for gap in detections.gaps]
 
-    def _known(self, found: Iterable[FactReading | FindingReading]) -> list[FactReading | FindingReading]:
+    def _known(self, found: Iterable[Reading]) -> list[Reading]:
         """What the knowledge base has a name for: one that leaves a part out is not told of it."""
         facts, findings = self._knowledge.facts, self._knowledge.findings
         return [
@@ -133,9 +135,7 @@ def _configuration(name: str, content: Mapping[str, Any]) -> RunRecord:
 
 
 def _without_metrics(records: Sequence[RunRecord]) -> Iterator[FactReading]:
-    """The tracker's file of a run that no metric was logged to, nor anywhere else that is known."""
-    if any(record.series or record.evaluation for record in records):
-        return
+    """The tracker's files, of a case in which nothing has a metric, that are of a run."""
     for record in records:
         if record.read.format in _RUNS_OF_TRACKERS:
             yield FactReading("run.no_metrics", True, Source("measured", record.read.file, "no metric record in it"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.evidence.normalise import Readings
 from engine.model.base import Text
-from engine.model.evidence import FactReading, FindingReading, NotUnderstood
+from engine.model.evidence import FactReading, FindingReading, NotUnderstood, Reading
 
 
 class Gathered:
@@ -22,7 +22,7 @@ class Gathered:
         self.judged: list[Text] = []
         self.not_judged: list[tuple[Text, Text]] = []
 
-    def add(self, found: Iterable[FactReading | FindingReading]) -> None:
+    def add(self, found: Iterable[Reading]) -> None:
         for reading in found:
             if isinstance(reading, FactReading):
                 self.facts.append(reading)

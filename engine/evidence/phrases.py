@@ -6,7 +6,7 @@ import json
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -181,14 +181,19 @@ def _covered(match: Match, other: Match) -> bool:
     return longer
 
 
+def pieces_of(phrase: str) -> Iterator[tuple[str, str]]:
+    """The pieces of a phrase as (what was quoted, what was not): one of the two is empty."""
+    for single, double, bare in _PART.findall(phrase):
+        yield single or double, bare
+
+
 def parts_of(phrase: str, concepts: dict[str, Concept], lexicon: Lexicon) -> tuple[str, ...]:
     """The names of a phrase's parts; words that are no concept join the lexicon as forms of their own.
 
     An unknown word in capitals is taken as a plain word: the linter of the knowledge base reports it.
     """
     names: list[str] = []
-    for single, double, bare in _PART.findall(phrase):
-        literal = single or double
+    for literal, bare in pieces_of(phrase):
         if bare and _CONCEPT.fullmatch(bare) and bare in concepts:
             names.append(bare)
             continue

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.model.evidence import FactReading, FindingReading, Source
+from engine.model.evidence import Reading, Source
 
 if TYPE_CHECKING:
     from engine.evidence.readers.results.scores import Evaluation
@@ -132,7 +132,7 @@ class RunRecord:
     events: tuple[LogEvent, ...] = ()
     config: Mapping[str, object] = field(default_factory=dict)
     segments: tuple[Segment, ...] = ()
-    readings: tuple[FactReading | FindingReading, ...] = ()
+    readings: tuple[Reading, ...] = ()
     evaluation: Evaluation | None = None
     run: str = ""
     not_understood: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from engine.evidence.status import Segment, Status, is_past, status_of
 from engine.evidence.subjects import speaks_of_nearest, without_denied
 from engine.evidence.tokens import tidy, tokenise
 from engine.evidence.vocabulary import Vocabulary
-from engine.model.evidence import FactReading, FindingReading, NotUnderstood, Source, SourceKind
+from engine.model.evidence import FactReading, FindingReading, NotUnderstood, Reading, Source, SourceKind
 from engine.model.kb import Phrases
 
 _STATE_OF = {"asserted": True, "denied": False, "normal": False}
@@ -53,14 +53,14 @@ class TextReader:
 
     def read(
         self, text: str, where: str = "report", kind: SourceKind = "prose"
-    ) -> tuple[list[FactReading | FindingReading], list[NotUnderstood]]:
+    ) -> tuple[list[Reading], list[NotUnderstood]]:
         """Facts and findings that the text states, each once; and what was read and cannot be used, with the reason.
 
         A finding both asserted and denied counts as present: a denial often speaks of another run ("none in fp32").
         """
         sentences = self._sentences(text)
         said = [one for sentence in sentences for one in self._said(sentence)]
-        readings: list[FactReading | FindingReading] = []
+        readings: list[Reading] = []
         for one in _decided(said):
             source = Source(kind, where, one.quote)
             if one.target.is_fact:

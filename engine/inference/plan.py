@@ -94,11 +94,7 @@ class _View:
         kept = kept[ranking.weights[kept] > NEGLIGIBLE]
         rows = np.sort(np.array(descending(ranking.lead)[:MAX_CAUSES], dtype=np.intp))
         rows = rows[ranking.lead[rows] > NEGLIGIBLE]
-        involved = np.array(sorted({row for h in kept for row in ranking.hypotheses[h]}), dtype=np.intp)
-        place = {row: at for at, row in enumerate(involved.tolist())}
-        members = np.zeros((len(kept), len(involved)))
-        for at, hypothesis in enumerate(kept):
-            members[at, [place[row] for row in ranking.hypotheses[hypothesis]]] = 1.0
+        involved, members = ranking.members(kept)
         # A finding that none of the causes in question shows is as likely under each of them: it tells nothing.
         links = network.links[involved]
         telling: list[bool] = np.asarray(links.max(axis=0, initial=0.0) > 0).tolist()

@@ -126,6 +126,16 @@ class Ranking:
 
     def shares(self, hypotheses: NDArray[np.intp], causes: NDArray[np.intp]) -> Array:
         """The part of each of these hypotheses' mass (a row) that each of these causes (a column) leads with."""
+        return self._spread(hypotheses, causes, self.member_share)
+
+    def members(self, hypotheses: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
+        """The causes that these hypotheses hold, rising, and a row for each hypothesis with 1 for those it holds."""
+        wanted = np.zeros(len(self.hypotheses), dtype=bool)
+        wanted[hypotheses] = True
+        causes = np.unique(self.member[wanted[self.member_of]])
+        return causes, self._spread(hypotheses, causes, np.ones(len(self.member)))
+
+    def _spread(self, hypotheses: NDArray[np.intp], causes: NDArray[np.intp], values: Array) -> Array:
         rows = np.full(len(self.hypotheses), -1)
         rows[hypotheses] = np.arange(len(hypotheses))
         columns = np.full(len(self.network.causes), -1)
@@ -133,7 +143,7 @@ class Ranking:
         row, column = rows[self.member_of], columns[self.member]
         wanted = (row >= 0) & (column >= 0)
         found = np.zeros((len(hypotheses), len(causes)))
-        found[row[wanted], column[wanted]] = self.member_share[wanted]
+        found[row[wanted], column[wanted]] = values[wanted]
         return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Literal
 
 from engine.knowledge.lint_context import Context, Remark, Rule
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 WORDINGS = 3
 """A phrase is dead if it is read with none of the first three words of its concepts."""
 
-_PART = re.compile(r"'([^']+)'|\"([^\"]+)\"|(\S+)")
 _KEYS: tuple[Literal["any", "en", "zh"], ...] = ("any", "en", "zh")
 _LANGS: tuple[Lang, ...] = ("en", "zh")
 _COMPARED = ("contrast(", "responds(", "unchanged(", "normal(")
@@ -83,11 +81,13 @@ def _is_read(
 
 def _worded(phrase: str, lang: Lang, wording: int, lexicon: dict[str, Concept]) -> str:
     """The phrase with words in place of its concepts."""
+    from engine.evidence.phrases import pieces_of  # see _reader
+
     words = []
-    for single, double, bare in _PART.findall(phrase):
+    for literal, bare in pieces_of(phrase):
         concept = lexicon.get(bare)
         if concept is None:
-            words.append(single or double or bare)
+            words.append(literal or bare)
             continue
         forms = getattr(concept, lang) or concept.en or concept.zh
         words.append(forms[min(wording, len(forms) - 1)].replace("*", ""))

@@ -39,6 +39,9 @@ class FindingReading:
     source: Source
 
 
+Reading = FactReading | FindingReading
+
+
 @dataclass(frozen=True, slots=True)
 class NotUnderstood:
     """Input that was kept but could not be used, and why."""

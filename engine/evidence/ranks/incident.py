@@ -16,9 +16,8 @@ from engine.evidence.series import RunRecord
 from engine.evidence.signatures import Hit
 from engine.evidence.signatures.places import rank_of_file
 from engine.evidence.signatures.readings import CONSEQUENCES
-from engine.model.evidence import FactReading, FindingReading, Source, Value
+from engine.model.evidence import FactReading, FindingReading, Reading, Source, Value
 
-Reading = FactReading | FindingReading
 MANY_RECORDS = 20
 """Metric records before an out-of-memory from which on the run had proved to fit."""
 QUOTED_LINES = 3

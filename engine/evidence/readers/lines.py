@@ -108,6 +108,22 @@ def chunks(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[bytes]:
             yield piece
 
 
+def bounded(stream: IO[bytes], limits: Limits, notes: Notes, most: int, note: str) -> Iterator[bytes]:
+    """Yield the content up to ``most`` bytes; ``note`` is added if there may be more."""
+    left = most
+    for piece in chunks(stream, limits, notes):
+        yield piece[:left]
+        left -= len(piece)
+        if left <= 0:
+            notes.add(note)
+            return
+
+
+def text_within(stream: IO[bytes], limits: Limits, notes: Notes, most: int, note: str) -> str:
+    """The text of what ``bounded`` yields."""
+    return b"".join(bounded(stream, limits, notes, most, note)).decode("utf-8-sig", "replace")
+
+
 def _inflated(stream: IO[bytes], kind: str, limits: Limits, notes: Notes) -> Iterator[bytes]:
     total = 0
     step, announced = (BLOCK, 0) if kind == "gzip" else (ZSTD_STEP, _announced(stream))

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from engine.evidence.signatures.scan import Hit
-from engine.model.evidence import FactReading, FindingReading, Source, Value
+from engine.model.evidence import FactReading, FindingReading, Reading, Source, Value
 
 CONSEQUENCES = frozenset({"cascade", "teardown"})
 SAME_INCIDENT = 2
@@ -19,11 +19,11 @@ SAME_INCIDENT = 2
 SHOWN = 3
 
 
-def readings(hits: Iterable[Hit], parse: Callable[[str, str], Value | None]) -> list[FactReading | FindingReading]:
+def readings(hits: Iterable[Hit], parse: Callable[[str, str], Value | None]) -> list[Reading]:
     """What the hits say. ``parse(fact, text)`` gives the typed value of a field, or None if it has none."""
     every = list(hits)
     shown: Counter[str] = Counter()
-    result: list[FactReading | FindingReading] = []
+    result: list[Reading] = []
     for hit in every:
         shown[hit.signature.id] += 1
         if shown[hit.signature.id] <= SHOWN:
@@ -74,10 +74,8 @@ def _source(hit: Hit, root: Hit | None) -> Source:
     return Source("mention", f"{where} <- {root.where}", hit.quote, rank=hit.rank)
 
 
-def _of(
-    hit: Hit, finding: str | None, source: Source, parse: Callable[[str, str], Value | None]
-) -> list[FactReading | FindingReading]:
-    result: list[FactReading | FindingReading] = []
+def _of(hit: Hit, finding: str | None, source: Source, parse: Callable[[str, str], Value | None]) -> list[Reading]:
+    result: list[Reading] = []
     signature = hit.signature
     if finding is not None:
         result.append(FindingReading(finding, "present", source))

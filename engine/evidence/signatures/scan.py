@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from engine.evidence.readers.console.events import Repeated
-from engine.evidence.series import LogEvent, RunRecord
+from engine.evidence.series import RunRecord
 from engine.evidence.signatures.blocks import BlockScan, Re2Finder
 from engine.evidence.signatures.patterns import Patterns
 from engine.evidence.signatures.places import clock_in, device_in, rank_in, rank_of_file
@@ -64,37 +64,34 @@ class SignatureScan:
 
     def hits(self, record: RunRecord) -> list[Hit]:
         """The hits on the events of a record, with rank, time and the place among its metric records."""
-        file = record.read.file
+        found = _bounded(self._found(record))
+        if not found:
+            return []
         lines = [series.lines for series in record.series if series.lines is not None]
         records = np.unique(np.concatenate(lines)) if lines else np.zeros(0, dtype=np.int64)
-        of_file = rank_of_file(file)
-        found = self._found(record.events, [f"{file}:{event.line}" for event in record.events])
+        of_file = rank_of_file(record.read.file)
         return [
             replace(
                 hit,
                 rank=of_file if hit.rank is None else hit.rank,
                 after=len(records) - int(np.searchsorted(records, hit.line)),
             )
-            for hit in _bounded(found)
+            for hit in found
         ]
 
-    def scan(self, lines: Iterable[tuple[str, str, int | None]]) -> list[Hit]:
-        """The hits over (where, text, rank)."""
-        given = list(lines)
-        return _bounded(self._found([LogEvent(0, text, rank) for _, text, rank in given], [one[0] for one in given]))
-
-    def _found(self, events: Sequence[LogEvent], places: Sequence[str]) -> Iterator[Hit]:
-        texts = [event.text.encode("utf-8", "replace") for event in events]
+    def _found(self, record: RunRecord) -> Iterator[Hit]:
+        texts = [event.text.encode("utf-8", "replace") for event in record.events]
         hits = self.blocks().hits(texts) if self._signatures else {}
         for at in hits:
-            event = events[at]
+            event = record.events[at]
+            where = f"{record.read.file}:{event.line}"
             rank = event.rank if event.rank is not None else rank_in(event.text)
             count = event.count if isinstance(event, Repeated) else 1
             for index in hits[at]:
                 signature = self._signatures[index]
                 fields = self._patterns.fields(index, texts[at]) if signature.fields else {}
                 yield Hit(
-                    signature, places[at], event.text.strip()[:200], rank, fields, event.line, count, event.line, 0,
+                    signature, where, event.text.strip()[:200], rank, fields, event.line, count, event.line, 0,
                     clock_in(event.text), device_in(event.text),
                 )  # fmt: skip
 

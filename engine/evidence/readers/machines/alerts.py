@@ -13,8 +13,9 @@ from typing import IO, Any
 
 from engine.evidence.readers.format import Format
 from engine.evidence.readers.lines import Limits, Notes
-from engine.evidence.readers.machines.snapshot import Reading, cell, fact, record, text_of
+from engine.evidence.readers.machines.snapshot import cell, fact, record, text_of
 from engine.evidence.series import LogEvent, RunRecord
+from engine.model.evidence import Reading
 
 _ALWAYS = frozenset({"watchdog", "deadmansswitch", "deadmanssnitch", "infoinhibitor"})
 _KEYS = frozenset({"alerts", "groupKey", "groupLabels", "commonLabels"})

@@ -15,8 +15,9 @@ import re2
 
 from engine.evidence.readers.format import Format
 from engine.evidence.readers.lines import Limits, Notes, line_blocks
-from engine.evidence.readers.machines.snapshot import Reading, fact, finding, record
+from engine.evidence.readers.machines.snapshot import fact, finding, record
 from engine.evidence.series import LogEvent, RunRecord
+from engine.model.evidence import Reading
 
 _DAY = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _MONTH = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"

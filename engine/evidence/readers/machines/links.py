@@ -11,8 +11,9 @@ from typing import IO
 
 from engine.evidence.readers.format import Format
 from engine.evidence.readers.lines import Limits, Notes
-from engine.evidence.readers.machines.snapshot import Reading, cell, fact, finding, record, text_of
+from engine.evidence.readers.machines.snapshot import cell, fact, finding, record, text_of
 from engine.evidence.series import RunRecord
+from engine.model.evidence import Reading
 
 _GPU = re.compile(r"^GPU (\d+): ")
 _LINK = re.compile(r"^\s+Link (\d+): (.*\S)")

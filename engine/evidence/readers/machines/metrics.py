@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from engine.evidence.readers.machines.snapshot import Gpu, Reading, fact, finding, judge
+from engine.evidence.readers.machines.snapshot import Gpu, fact, finding, judge
+from engine.model.evidence import FactReading, Reading
 
 # attribute of a card -> metric names, with the factor into percent, watts, degrees, MHz, MiB and counts
 _ATTRIBUTES: dict[str, tuple[str, float]] = {
@@ -96,7 +97,7 @@ def _stated(sample: Sample, name: str, where: str) -> list[Reading]:
 
 def _single_xid(found: list[Reading]) -> list[Reading]:
     """Several cards with different codes give no single fact; each code keeps its first card."""
-    codes = {reading.value for reading in found if getattr(reading, "fact", "") == "gpu.xid"}  # type: ignore[union-attr]
+    codes = {one.value for one in found if isinstance(one, FactReading) and one.fact == "gpu.xid"}
     if len(codes) < 2:
         return found
     return [

@@ -12,9 +12,9 @@ from typing import IO
 
 from engine.evidence.readers.format import Format
 from engine.evidence.readers.lines import Limits, Notes
-from engine.evidence.readers.machines.snapshot import Reading, cell, fact, finding, record, text_of
+from engine.evidence.readers.machines.snapshot import cell, fact, finding, record, text_of
 from engine.evidence.series import EndKind, RunEnd, RunRecord
-from engine.model.evidence import Source
+from engine.model.evidence import Reading, Source
 
 _STATES = {
     "TIMEOUT": "job.killed-by-scheduler", "DEADLINE": "job.killed-by-scheduler",

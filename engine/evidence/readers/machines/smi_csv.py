@@ -16,9 +16,9 @@ import numpy as np
 
 from engine.evidence.readers.format import Format
 from engine.evidence.readers.lines import Limits, Notes
-from engine.evidence.readers.machines.snapshot import Gpu, Reading, cell, fact, judge, record, text_of
+from engine.evidence.readers.machines.snapshot import Gpu, cell, fact, judge, record, text_of
 from engine.evidence.series import RunRecord, Series
-from engine.model.evidence import FactReading
+from engine.model.evidence import FactReading, Reading
 
 _FIELD = re.compile(r"\s*([a-z][\w.]*)(?:\s*\[([^\]]*)\])?\s*$")
 _HEADER = re.compile(

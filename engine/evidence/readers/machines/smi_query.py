@@ -12,8 +12,9 @@ from typing import IO
 
 from engine.evidence.readers.format import Format
 from engine.evidence.readers.lines import Limits, Notes
-from engine.evidence.readers.machines.snapshot import Gpu, Reading, cell, fact, finding, judge, record, text_of
+from engine.evidence.readers.machines.snapshot import Gpu, cell, fact, finding, judge, record, text_of
 from engine.evidence.series import RunRecord
+from engine.model.evidence import Reading
 
 _CARD = re.compile(r"^GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f:.]+)\s*$")
 _PAIR = re.compile(r"^(\s+)(\S.*?)\s*:\s(.*)$")

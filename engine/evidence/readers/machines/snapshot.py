@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import IO
 
-from engine.evidence.readers.lines import Limits, Notes, chunks
+from engine.evidence.readers.lines import Limits, Notes, text_within
 from engine.evidence.series import LogEvent, ReadNote, RunEnd, RunRecord, Series
-from engine.model.evidence import FactReading, FindingReading, Source, Value
+from engine.model.evidence import FactReading, FindingReading, Reading, Source, Value
 
 MAX_BYTES = 64 << 20  # a snapshot has kilobytes; an exposition of thousands of targets some ten megabytes
 _PEERS = 4
@@ -25,8 +25,6 @@ _BUSY, _SPINS, _IDLE = 50.0, 90.0, 10.0  # utilisation, %
 _HOT_DEGREES, _HOT_DEVIATIONS = 12.0, 6.0
 _MAD = 1.4826  # median absolute deviation to standard deviation of a normal distribution
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
-
-Reading = FactReading | FindingReading
 
 
 @dataclass(slots=True)
@@ -64,15 +62,8 @@ def finding(name: str, where: str, quote: str) -> FindingReading:
 
 def text_of(stream: IO[bytes], limits: Limits, notes: Notes) -> str:
     """The whole text, up to MAX_BYTES."""
-    parts: list[bytes] = []
-    size = 0
-    for piece in chunks(stream, limits, notes):
-        parts.append(piece[: MAX_BYTES - size])
-        size += len(parts[-1])
-        if size >= MAX_BYTES:
-            notes.add(f"larger than {MAX_BYTES} bytes: only the beginning was read")
-            break
-    return b"".join(parts).decode("utf-8-sig", "replace")
+    note = f"larger than {MAX_BYTES} bytes: only the beginning was read"
+    return text_within(stream, limits, notes, MAX_BYTES, note)
 
 
 def record(

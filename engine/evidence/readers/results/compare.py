@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.evidence.readers.results.judge import Reading, fact, source
+from engine.evidence.readers.results.judge import fact, source
 from engine.evidence.readers.results.scores import Evaluation, Score
 from engine.evidence.series import RunRecord
 from engine.model.base import Text
-from engine.model.evidence import FindingReading
+from engine.model.evidence import FindingReading, Reading
 
 NAME = Text(en="scores against a baseline", zh="与基线的分数对比")
 _NOTHING_IN_COMMON = Text(

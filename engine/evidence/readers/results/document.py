@@ -7,20 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import IO
 
-from engine.evidence.readers.lines import Limits, Notes, chunks
+from engine.evidence.readers.lines import Limits, Notes, text_within
 
 
 def text_of(stream: IO[bytes], limits: Limits, notes: Notes) -> str:
     """The text of the stream, at most ``limits.json_bytes`` of it."""
-    parts: list[bytes] = []
-    size = 0
-    for piece in chunks(stream, limits, notes):
-        parts.append(piece[: limits.json_bytes - size])
-        size += len(parts[-1])
-        if size >= limits.json_bytes:
-            notes.add(f"document larger than {limits.json_bytes} bytes: only its beginning was read")
-            break
-    return b"".join(parts).decode("utf-8-sig", "replace")
+    note = f"document larger than {limits.json_bytes} bytes: only its beginning was read"
+    return text_within(stream, limits, notes, limits.json_bytes, note)
 
 
 def object_of(text: str, notes: Notes, salvage: tuple[str, ...] = ()) -> Mapping[str, object]:

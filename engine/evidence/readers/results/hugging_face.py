@@ -11,10 +11,10 @@ from typing import IO
 from engine.evidence.readers.format import Format
 from engine.evidence.readers.lines import Limits, Notes
 from engine.evidence.readers.results.document import number_of, object_of, text_of
-from engine.evidence.readers.results.judge import Reading, fact, record_of
+from engine.evidence.readers.results.judge import fact, record_of
 from engine.evidence.readers.results.scores import Evaluation, Score, rises
 from engine.evidence.series import RunEnd, RunRecord
-from engine.model.evidence import Source
+from engine.model.evidence import Reading, Source
 
 _SCORE = re.compile(r"(eval|predict|test)_(?!loss|runtime|samples|steps|model_preparation|mem|jit|gen_len)(.+)")
 _MARKS = (b'"train_runtime"', b'"eval_runtime"', b'"predict_runtime"', b'"eval_samples"', b'"predict_samples"')

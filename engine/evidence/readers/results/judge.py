@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from engine.evidence.readers.lines import Notes
 from engine.evidence.readers.results.scores import Evaluation, Score
 from engine.evidence.series import ReadNote, RunEnd, RunRecord, Series
-from engine.model.evidence import FactReading, FindingReading, Source, Value
+from engine.model.evidence import FactReading, FindingReading, Reading, Source, Value
 
 """The key of ``RunRecord.config`` under which a result file keeps its ``Evaluation``, for ``compare``."""
 
@@ -24,8 +24,6 @@ _RANKING = re.compile(r"(?:.*\s)?(?:map|mrr|ndcg|precision|recall)_at_(\d{1,6})"
 _FEWEST_ITEMS = 20
 _GUESS = 0.1  # the share of the chance level within which eval.at_chance calls a score a guess
 _FORM_GAP = 0.1
-
-Reading = FactReading | FindingReading
 
 
 def record_of(

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import IO
 
 from engine.evidence.readers.format import Format
-from engine.evidence.readers.lines import Limits, Notes, chunks
+from engine.evidence.readers.lines import Limits, Notes, bounded
 from engine.evidence.readers.tables.json_stream import ArrayStream
 from engine.evidence.readers.tables.rows import TOO_MANY, Rows, value_of
 from engine.evidence.series import ReadNote, RunEnd, RunRecord
@@ -29,7 +29,8 @@ def read_trainer_state(stream: IO[bytes], label: str, limits: Limits) -> RunReco
     notes = Notes([])
     array, rows = ArrayStream(_OPENING), Rows(label)
     summary: Mapping[str, object] | None = None
-    for records in array.blocks(_bounded(stream, limits, notes)):
+    too_large = f"JSON document larger than {limits.json_bytes} bytes: only its beginning was read"
+    for records in array.blocks(bounded(stream, limits, notes, limits.json_bytes, too_large)):
         for record in records:
             summary = record if _SUMMARY in record else summary
         rows.add([record for record in records if _SUMMARY not in record and _has_step(record)])
@@ -49,16 +50,6 @@ def read_trainer_state(stream: IO[bytes], label: str, limits: Limits) -> RunReco
         segments=built.segments,
         not_understood=tuple(notes.texts + (built.remarks if rows.count else [])),
     )
-
-
-def _bounded(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[bytes]:
-    left = limits.json_bytes
-    for piece in chunks(stream, limits, notes):
-        yield piece[:left]
-        left -= len(piece)
-        if left <= 0:
-            notes.add(f"JSON document larger than {limits.json_bytes} bytes: only its beginning was read")
-            return
 
 
 def _has_step(record: Mapping[str, object]) -> bool:
