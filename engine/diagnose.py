@@ -36,6 +36,7 @@ from engine.model.diagnosis import (
     WhyNotOut,
 )
 from engine.model.evidence import Value
+from engine.model.kb import Gate
 from engine.model.observed import Observed
 
 __all__ = ["Diagnoser", "EvidenceFile"]
@@ -211,7 +212,7 @@ class Diagnoser:
         """The release checklist in its order; only for a release, where missing evidence must not look like a pass."""
         if worked.observed.paradigm != "release":
             return []
-        gates = sorted(self.knowledge.gates.values(), key=lambda gate: (gate.stage, gate.id))
+        gates = sorted(_asked(self.knowledge), key=lambda gate: (gate.stage, gate.id))
         result = []
         for gate in gates:
             held = [
@@ -240,11 +241,16 @@ def rules(knowledge: Knowledge) -> dict[str, Condition]:
     """Every rule of the knowledge base by id: findings by their own, gates and advice with a prefix."""
     conditions: dict[str, Condition] = {f.id: f.when for f in knowledge.findings.values() if f.when is not None}
     # A gate fails by a rule that fires, like it passes: never because nothing was heard of it.
-    conditions |= {_PASSES + gate.id: gate.passes for gate in knowledge.gates.values()}
-    conditions |= {_FAILS + gate.id: NotOf.model_validate({"not": gate.passes}) for gate in knowledge.gates.values()}
+    conditions |= {_PASSES + gate.id: gate.passes for gate in _asked(knowledge)}
+    conditions |= {_FAILS + gate.id: NotOf.model_validate({"not": gate.passes}) for gate in _asked(knowledge)}
     conditions |= {_ADVICE + advice.id: advice.when for advice in knowledge.advice.values()}
     conditions |= {_AGAINST + a.id: a.against for a in knowledge.advice.values() if a.against is not None}
     return conditions
+
+
+def _asked(knowledge: Knowledge) -> list[Gate]:
+    """The gates whose facts a person can state; the others need the files, which an audit reads."""
+    return [gate for gate in knowledge.gates.values() if gate.asked]
 
 
 def derivations(knowledge: Knowledge) -> dict[str, Derivation]:

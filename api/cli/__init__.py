@@ -18,6 +18,7 @@ from engine import __version__
 FOUND, USAGE, INCOMPLETE, NOTHING_TO_DO, INTERNAL = 1, 2, 3, 4, 70
 _COMMANDS = {
     "diagnose": ("api.cli.diagnose", "Rank the causes of an incident from files, numbers or a sentence."),
+    "audit": ("api.cli.audit", "May this checkpoint go out? Pass, fail or not enough evidence, item by item."),
     "calc": ("api.cli.calc", "Tokens per update, and static training memory."),
     "serve": ("api.cli.serve", "Start the REST service on this machine."),
     "demo": ("api.cli.demo", "Start the service, send it a bundled incident, print the answer."),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import kb
 from engine.knowledge.advice import Advice
 from engine.knowledge.problems import KbError, Problem
-from engine.model.kb import Cause, Check, Fact, Finding, Gate, KnowledgeCase, Pipeline, Signature
+from engine.model.kb import Cause, Check, Fact, Finding, Gate, KnowledgeCase, Pipeline, Policy, Signature
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +35,7 @@ KINDS = (
     Kind("causes", Cause, "causes/*/*.yaml", many=False),
     Kind("checks", Check, "checks/*.yaml", many=True),
     Kind("gates", Gate, "gates/*/*.yaml", many=False),
+    Kind("policies", Policy, "policies/*.yaml", many=False),
     Kind("signatures", Signature, "signatures/*.yaml", many=True),
     Kind("pipelines", Pipeline, "pipeline/*.yaml", many=False, key="paradigm"),
     Kind("advice", Advice, "advice/*.yaml", many=True),

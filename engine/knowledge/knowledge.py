@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from engine.knowledge.advice import Advice
 from engine.model.base import Frozen
 from engine.model.calibration import Calibration
-from engine.model.kb import Cause, Check, Concept, Fact, Finding, Gate, Paradigm, Pipeline, Signature
+from engine.model.kb import Cause, Check, Concept, Fact, Finding, Gate, Paradigm, Pipeline, Policy, Signature
 
 ConceptName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=60)]
 FamilyName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
@@ -34,6 +34,7 @@ class Knowledge(Frozen):
     causes: dict[str, Cause] = {}
     checks: dict[str, Check] = {}
     gates: dict[str, Gate] = {}
+    policies: dict[str, Policy] = {}
     signatures: dict[str, Signature] = {}
     pipelines: dict[Paradigm, Pipeline] = {}
     families: dict[str, Family] = {}

@@ -64,13 +64,17 @@ class Context:
     @cached_property
     def conditions(self) -> list[tuple[Placed[Any], DataPath, Condition]]:
         """Every condition of the knowledge base and where it stands."""
-        keys = {"findings": ("when",), "gates": ("passes",), "advice": ("when", "against")}
+        keys = {
+            "findings": ("when",),
+            "gates": ("applies", "passes", "milder.when"),
+            "advice": ("when", "against"),
+        }
         return [
-            (placed, (key,), condition)
+            (placed, tuple(key.split(".")), condition)
             for kind, names in keys.items()
             for placed in self.sources.of(kind).values()
             for key in names
-            if (condition := getattr(placed.value, key)) is not None
+            if (condition := _below(placed.value, key)) is not None
         ]
 
     @cached_property
@@ -113,6 +117,13 @@ class Rule:
     code: str
     severity: Severity
     check: Check
+
+
+def _below(value: Any, key: str) -> Any:
+    """An attribute, or with dots one of its own attributes; None where a part is None."""
+    for name in key.split("."):
+        value = getattr(value, name, None)
+    return value
 
 
 def placed_leaves(condition: Condition, path: DataPath = ()) -> Iterator[tuple[DataPath, FactTest | FindingTest]]:

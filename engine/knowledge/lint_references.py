@@ -20,7 +20,12 @@ Reference = tuple["Placed[Any]", "DataPath", str]
 
 def id_equals_path(context: Context) -> Iterator[Remark]:
     """KB101: a cause, gate or pipeline is found by its file name."""
-    for kind, folder in (("causes", "causes/"), ("gates", "gates/"), ("pipelines", "pipeline/")):
+    for kind, folder in (
+        ("causes", "causes/"),
+        ("gates", "gates/"),
+        ("pipelines", "pipeline/"),
+        ("policies", "policies/"),
+    ):
         key = "paradigm" if kind == "pipelines" else "id"
         for id_, placed in context.sources.of(kind).items():
             wanted = placed.file.relative.removeprefix(folder).removesuffix(".yaml")
@@ -167,6 +172,19 @@ def _unknown(placed: Placed[Any], path: DataPath, what: str, name: str, known: I
     return Remark(placed, path, f"there is no {what} '{name}'", hint)
 
 
+def gates_exist(context: Context) -> Iterator[Remark]:
+    """KB109: every gate that another gate follows or a policy requires."""
+    known = context.sources.objects["gates"]
+    for placed in context.sources.of("gates").values():
+        for index, name in enumerate(placed.value.follows):
+            if not context.known("gates", name):
+                yield _unknown(placed, ("follows", index), "gate", name, known)
+    for placed in context.sources.of("policies").values():
+        for index, name in enumerate(placed.value.requires):
+            if not context.known("gates", name):
+                yield _unknown(placed, ("requires", index), "gate", name, known)
+
+
 RULES = (
     Rule("KB101", "error", id_equals_path),
     Rule("KB102", "error", facts_exist),
@@ -176,4 +194,5 @@ RULES = (
     Rule("KB106", "error", families_exist),
     Rule("KB107", "error", key_order),
     Rule("KB108", "error", names_are_unique),
+    Rule("KB109", "error", gates_exist),
 )

@@ -9,7 +9,7 @@ from engine.knowledge.files import KINDS
 from engine.knowledge.words import label, word
 from engine.model.base import Lang, Text
 from engine.model.conditions import AllOf, AnyOf, Condition, FactOperand, FactTest, FindingTest, NotOf
-from engine.model.kb import Cause, Check, Fact, Finding, Gate, Pipeline, Signature
+from engine.model.kb import Cause, Check, Fact, Finding, Gate, Pipeline, Policy, Signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -198,10 +198,21 @@ def _gate(page: _Page, gate: Gate, knowledge: Knowledge) -> None:
     page.title("gate", gate.id, gate.title.get(page.lang))
     page.facts(stage=gate.stage, severity=gate.severity, paradigms=", ".join(gate.paradigms))
     page.section("requires", gate.requires)
+    page.section("applies when", say(gate.applies, page.lang) if gate.applies is not None else None)
     page.section("passes when", say(gate.passes, page.lang))
     page.section("because", gate.because)
+    page.bullets("follows", (_named(knowledge.gates, name, page.lang) for name in gate.follows))
     page.bullets("checks", (_named(knowledge.checks, name, page.lang) for name in gate.checks))
     page.bullets("leads to", (_named(knowledge.causes, name, page.lang) for name in gate.leads_to))
+
+
+def _policy(page: _Page, policy: Policy, knowledge: Knowledge) -> None:
+    page.title("policy", policy.id, policy.title.get(page.lang))
+    page.facts(
+        kinds=", ".join(policy.kinds), paradigms=", ".join(policy.paradigms), releases=", ".join(policy.release_kinds)
+    )
+    page.section("because", policy.because)
+    page.bullets("requires", (_named(knowledge.gates, name, page.lang) for name in policy.requires))
 
 
 def _signature(page: _Page, signature: Signature, _: Knowledge) -> None:
@@ -240,6 +251,7 @@ _WRITERS: dict[str, Callable[[_Page, Any, Knowledge], None]] = {
     "causes": _cause,
     "checks": _check,
     "gates": _gate,
+    "policies": _policy,
     "signatures": _signature,
     "pipelines": _pipeline,
     "advice": _advice,

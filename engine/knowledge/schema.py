@@ -12,7 +12,7 @@ from engine.knowledge.files import CAUSE_CASES, KINDS, Kind
 if TYPE_CHECKING:
     from pathlib import Path
 
-_ONE = {"causes": "cause", "gates": "gate", "pipelines": "pipeline"}
+_ONE = {"causes": "cause", "gates": "gate", "pipelines": "pipeline", "policies": "policy"}
 
 
 def schemas() -> dict[str, str]:

@@ -196,19 +196,58 @@ class Check(Frozen):
     settles: Annotated[tuple[FindingId, ...], Field(min_length=1, max_length=8)]
 
 
+class Milder(Frozen):
+    """A failure that weighs less when ``when`` holds."""
+
+    severity: Severity
+    when: Condition
+
+
 class Gate(Frozen):
-    """One item of the release checklist: passes when ``passes`` is true, fails when it is false, else undecided."""
+    """One item of a release audit: passes when ``passes`` is true, fails when it is false, else undecided.
+
+    Args:
+        stage: of the release checklist, 1 to 4; the audit of the files themselves belongs to stage 4.
+        applies: where this is false the gate is not applicable; where it is unknown the evidence is not enough.
+        follows: gates whose failure explains a failure of this one, which is then no root.
+        asked: a person can state the facts, so the checklist of a diagnosis shows the gate, too.
+    """
 
     id: CauseId
     title: Text
     stage: Annotated[int, Field(ge=1, le=4)]
     severity: Severity
+    asked: bool = False
     requires: Text
+    applies: Condition | None = None
     passes: Condition
+    milder: Milder | None = None
     because: Text
+    follows: tuple[CauseId, ...] = ()
     checks: tuple[Slug, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
     leads_to: tuple[CauseId, ...] = ()
     paradigms: Annotated[tuple[Paradigm, ...], Field(min_length=1)] = ("any",)
+    references: tuple[Reference, ...] = ()
+
+
+class Policy(Frozen):
+    """Which gates a release needs evidence for. The first policy in order of id that fits is used, most specific first.
+
+    Args:
+        kinds, paradigms, release_kinds: what it is for; empty fits everything.
+        requires: gates that must not lack evidence; one that is not applicable is no lack.
+        stages: stages of the checklist that are required, too; stage 4 is what ``requires`` lists.
+    """
+
+    id: Slug
+    title: Text
+    kinds: tuple[str, ...] = ()
+    paradigms: tuple[Paradigm, ...] = ()
+    release_kinds: tuple[Literal["downstream", "index_rebuild", "resume", "internal"], ...] = ()
+    requires: tuple[CauseId, ...] = ()
+    stages: tuple[Annotated[int, Field(ge=1, le=3)], ...] = ()
+    because: Text
 
 
 class Signature(Frozen):

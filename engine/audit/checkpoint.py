@@ -1,0 +1,179 @@
+"""One checkpoint with all that was given beside it: the views that the probes share, each read once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from engine.audit.documents import MAX_TOKENIZER_BYTES, Document, read_json
+from engine.audit.folder import Folder, Unreadable
+from engine.audit.intent import Intent
+from engine.audit.safetensors import Header, read_header
+from engine.audit.tensors import TensorInfo, TensorStats
+
+Kind = Literal[
+    "causal_lm", "encoder", "seq2seq", "classifier", "adapter", "sentence_transformers", "distributed", "raw_pytorch",
+    "gguf", "unknown",
+]  # fmt: skip
+GENERATING: frozenset[Kind] = frozenset({"causal_lm", "seq2seq"})
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint folder.
+
+    Args:
+        folder: the files.
+        intent: what was declared; an empty one if nothing was.
+        beside: the folder that the paths of the intent are relative to, never left by them.
+        base: the checkpoint it was trained from, if it is at hand.
+        evidence: folders and files of evaluations given on the command line: ``evals`` and ``baseline``.
+        cache: where stats of unchanged weight files are kept; None keeps none.
+    """
+
+    folder: Folder
+    intent: Intent = Intent()
+    beside: Path | None = None
+    base: Checkpoint | None = None
+    evidence: Mapping[str, Path] = field(default_factory=dict)
+    cache: Path | None = None
+
+    def json(self, path: str, limit: int | None = None) -> Document | None:
+        """A JSON file of the folder; None if there is none. Read once."""
+        if path not in self.folder:
+            return None
+        known: dict[str, Document] = self.__dict__.setdefault("_documents", {})
+        if path not in known:
+            known[path] = read_json(self.folder, path, limit) if limit else read_json(self.folder, path)
+        return known[path]
+
+    @cached_property
+    def config(self) -> Document | None:
+        return self.json("config.json")
+
+    @cached_property
+    def generation_config(self) -> Document | None:
+        return self.json("generation_config.json")
+
+    @cached_property
+    def adapter_config(self) -> Document | None:
+        return self.json("adapter_config.json")
+
+    @cached_property
+    def tokenizer(self) -> Document | None:
+        return self.json("tokenizer.json", MAX_TOKENIZER_BYTES)
+
+    @cached_property
+    def tokenizer_config(self) -> Document | None:
+        return self.json("tokenizer_config.json", MAX_TOKENIZER_BYTES)
+
+    @cached_property
+    def index(self) -> Document | None:
+        """The index of a sharded checkpoint, safetensors before pickles."""
+        return self.json("model.safetensors.index.json", 64 << 20) or self.json(
+            "pytorch_model.bin.index.json", 64 << 20
+        )
+
+    @cached_property
+    def headers(self) -> dict[str, Header]:
+        """The header of every safetensors file, by path; unreadable ones with their problem."""
+        return {e.path: read_header(self.folder, e.path) for e in self.folder.files(".safetensors")}
+
+    @cached_property
+    def tensors(self) -> dict[str, TensorInfo]:
+        """Every tensor of the weight files by name; of several files with one name the first path counts.
+
+        Files that the index does not name are left out when there is an index and any of its files is there.
+        """
+        headers = self.headers
+        if self.index is not None:
+            named = set(_texts(self.index.mapping.get("weight_map")).values())
+            headers = {path: h for path, h in headers.items() if path in named} or headers
+        found: dict[str, TensorInfo] = {}
+        for path in sorted(headers):
+            for tensor in headers[path].tensors:
+                found.setdefault(tensor.name, tensor)
+        if not found:
+            from engine.audit.pickles import torch_tensors
+
+            for tensor in torch_tensors(self.folder):
+                found.setdefault(tensor.name, tensor)
+        return found
+
+    @cached_property
+    def stats(self) -> dict[str, TensorStats]:
+        """What one pass over the bytes says of every tensor that could be read; also fills :attr:`hashes`."""
+        return self._scanned[0]
+
+    @cached_property
+    def hashes(self) -> dict[str, str]:
+        """SHA-256 of every regular file, in hex; weights are hashed in the same pass that scans them."""
+        return self._scanned[1]
+
+    @cached_property
+    def _scanned(self) -> tuple[dict[str, TensorStats], dict[str, str]]:
+        from engine.audit.scan import scan
+
+        return scan(self.folder, self.tensors.values(), self.cache)
+
+    @cached_property
+    def architecture(self) -> str | None:
+        """The first of ``architectures`` in config.json."""
+        names = self.config.mapping.get("architectures") if self.config else None
+        return names[0] if isinstance(names, list) and names and isinstance(names[0], str) else None
+
+    @cached_property
+    def is_pointer(self) -> bool:
+        """Whether a file of the folder is a pointer of the large file storage and not its content."""
+        return any(self.folder.head(e.path, 64).startswith(_LFS_POINTER) for e in self.folder.files() if e.size < 1024)
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What the folder holds, by its files first and by the architecture's name second."""
+        names = self.folder.entries
+        if "adapter_config.json" in names or any(n.startswith("adapter_model.") for n in names):
+            return "adapter"
+        if "modules.json" in names or "config_sentence_transformers.json" in names:
+            return "sentence_transformers"
+        if self.architecture:
+            return _kind_of(self.architecture)
+        if any(n.endswith(".gguf") for n in names):
+            return "gguf"
+        if any(n.endswith((".distcp", "_optim_states.pt", "_model_states.pt")) for n in names):
+            return "distributed"
+        if any(n.endswith((".bin", ".pt", ".pth")) for n in names):
+            return "raw_pytorch"
+        return "unknown"
+
+    def declared(self, name: str) -> Path | None:
+        """A path that the intent names, resolved; None if it is not there.
+
+        Raises:
+            Unreadable: if it leads out of the intent's folder.
+        """
+        if self.beside is None:
+            return None
+        path = (self.beside / name).resolve()
+        if not path.is_relative_to(self.beside.resolve()):
+            raise Unreadable(f"{name} leads out of the folder of the intent")
+        return path if path.exists() else None
+
+
+def _kind_of(architecture: str) -> Kind:
+    if re.search(r"For(SequenceClassification|TokenClassification|Reward\w*)$|RewardModel$", architecture):
+        return "classifier"
+    if architecture.startswith(("T5", "MT5", "UMT5", "Bart", "MBart", "Pegasus", "LongT5")):
+        return "seq2seq"
+    if re.search(r"(ForCausalLM|LMHeadModel|ForConditionalGeneration)$", architecture):
+        return "causal_lm"
+    return "encoder" if architecture.endswith(("Model", "ForMaskedLM")) else "unknown"
+
+
+def _texts(value: object) -> dict[str, str]:
+    """The part of a JSON object whose values are texts."""
+    return {k: v for k, v in value.items() if isinstance(v, str)} if isinstance(value, dict) else {}

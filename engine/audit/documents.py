@@ -1,0 +1,61 @@
+"""JSON and YAML documents of a checkpoint, read with limits; what is wrong with them is kept beside the value."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from engine.audit.folder import Folder, Unreadable
+
+MAX_CONFIG_BYTES = 16 << 20
+MAX_TOKENIZER_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class Document:
+    """One JSON document. ``value`` is None if it could not be read, and ``problem`` then says why.
+
+    Keys that stand twice in one object are listed in ``repeated``; the last value counts, as for every common reader.
+    """
+
+    path: str
+    value: Any = None
+    problem: str | None = None
+    repeated: tuple[str, ...] = ()
+
+    @property
+    def mapping(self) -> dict[str, Any]:
+        """The value if it is an object, else an empty one."""
+        return self.value if isinstance(self.value, dict) else {}
+
+
+def read_json(folder: Folder, path: str, limit: int = MAX_CONFIG_BYTES) -> Document:
+    """A JSON file of the folder. Bare NaN and Infinity are read as Python's json does; BOMs are accepted."""
+    try:
+        content = folder.read(path, limit)
+    except Unreadable as error:
+        return Document(path, problem=str(error))
+    return parse_json(path, content)
+
+
+def parse_json(path: str, content: bytes) -> Document:
+    """A JSON document from its bytes."""
+    repeated: list[str] = []
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            seen: set[str] = set()
+            repeated.extend(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        return result
+
+    try:
+        value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=unique)
+    except UnicodeDecodeError as error:
+        return Document(path, problem=f"not UTF-8 at byte {error.start}")
+    except RecursionError:
+        return Document(path, problem="nested too deeply")
+    except ValueError as error:
+        return Document(path, problem=f"not JSON: {error}"[:300])
+    return Document(path, value, repeated=tuple(repeated[:20]))

@@ -1,0 +1,39 @@
+"""What is audited: kind, paradigm and which parts are there. Gates say by these facts whether they apply."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.audit.checkpoint import GENERATING
+
+if TYPE_CHECKING:
+    from engine.audit.checkpoint import Checkpoint
+    from engine.audit.ledger import Ledger
+
+
+def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
+    """State what the checkpoint is and what was given beside it."""
+    intent, kind = checkpoint.intent, checkpoint.kind
+    ledger.fact("audit.kind", kind)
+    ledger.fact(
+        "audit.generates", kind in GENERATING or (kind in ("adapter", "gguf") and intent.paradigm != "embedding")
+    )
+    ledger.fact("audit.has_weights", bool(checkpoint.tensors))
+    ledger.fact("audit.base_given", checkpoint.base is not None)
+    ledger.fact("audit.base_weights", checkpoint.base is not None and bool(checkpoint.base.tensors))
+    ledger.fact("audit.is_chat", _is_chat(checkpoint))
+    if intent.release_kind is not None:
+        ledger.fact("audit.release_kind", intent.release_kind)
+    else:
+        ledger.unknown(
+            "audit.release_kind", "The intent does not say what the release is for.", "意图文件没有说明发布用途。"
+        )
+
+
+def _is_chat(checkpoint: Checkpoint) -> bool:
+    """Declared as chat, tuned by a chat paradigm, or shipping a template."""
+    intent = checkpoint.intent
+    config = checkpoint.tokenizer_config
+    ships = "chat_template.jinja" in checkpoint.folder or bool(config and config.mapping.get("chat_template"))
+    tuned = intent.paradigm in ("sft", "dpo", "rlhf") and checkpoint.kind in (*GENERATING, "adapter")
+    return intent.chat is not None or ships or tuned

@@ -1,0 +1,26 @@
+"""The few sentences the audit says itself; everything else is worded in the knowledge base."""
+
+from __future__ import annotations
+
+from engine.model.base import Lang, Text
+
+_SENTENCES: dict[str, Text] = {
+    "pass": Text(
+        en="Pass: every gate that blocks holds, and the evidence the policy asks for is there.",
+        zh="通过：所有阻断性关卡均成立，且策略所要求的证据齐全。",
+    ),
+    "fail": Text(
+        en="Fail: {count} root failure(s) block the release: {titles}.",
+        zh="不通过：{count} 项根本失败阻止发布：{titles}。",
+    ),
+    "incomplete": Text(
+        en="Incomplete: {count} required gate(s) lack evidence: {titles}.",
+        zh="证据不足：{count} 项必需关卡缺少证据：{titles}。",
+    ),
+    "needs": Text(en="Not enough evidence. Needed: {what}", zh="证据不足。需要：{what}"),
+}
+
+
+def say(key: str, lang: Lang, **values: object) -> str:
+    """The sentence of that key in ``lang``, with its places filled."""
+    return _SENTENCES[key].get(lang).format(**values)

@@ -1,0 +1,83 @@
+"""The result of a release audit: one verdict, and every gate with what it saw. Changes only add to it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from engine.model.base import Frozen
+from engine.model.kb import Severity
+
+GateStatus = Literal["pass", "fail", "not_enough_evidence", "not_applicable", "waived"]
+Verdict = Literal["pass", "fail", "incomplete"]
+
+
+class PlaceOut(Frozen):
+    """One place in a file: what is there, what should be, and where that expectation comes from."""
+
+    file: str
+    at: str = Field(default="", description="JSON path, tensor name or byte range.")
+    observed: str = ""
+    expected: str = ""
+    expected_from: str = ""
+
+
+class CheckOut(Frozen):
+    """A next check by its id, in words."""
+
+    id: str
+    title: str
+    command: str = ""
+
+
+class AuditedGate(Frozen):
+    """One item of the audit. ``root`` is true for a failure that no other failure explains."""
+
+    id: str
+    title: str
+    stage: int
+    severity: Severity
+    status: GateStatus
+    required: bool = Field(description="Whether the policy needs evidence for it.")
+    root: bool = False
+    follows_from: str | None = None
+    where: str = ""
+    observed: str = ""
+    expected: str = ""
+    expected_from: str = ""
+    because: str
+    places: list[PlaceOut] = Field(default=[], description="The first places; ``place_count`` says how many there are.")
+    place_count: int = 0
+    facts: dict[str, bool | float | str] = Field(default={}, description="The facts the gate was decided on.")
+    next_checks: list[CheckOut] = []
+    remedies: list[str] = []
+    leads_to: list[str] = Field(default=[], description="Causes to diagnose, for a failure.")
+    waived_by: str | None = None
+
+
+class AuditedFile(Frozen):
+    """One file of the checkpoint. ``sha256`` is there if its bytes were read."""
+
+    path: str
+    size: int
+    sha256: str | None = None
+
+
+class AuditResult(Frozen):
+    """A release audit. ``fail`` outranks ``incomplete``; not enough evidence is never a pass."""
+
+    verdict: Verdict
+    summary: str
+    kind: str
+    paradigm: str | None
+    policy: str
+    gates: list[AuditedGate]
+    counts: dict[str, int]
+    files: list[AuditedFile]
+    waivers_unused: list[str] = Field(default=[], description="Waivers that are expired or name no failing gate.")
+    not_understood: list[str] = Field(default=[], description="Keys of the intent that nothing reads.")
+    answered_by: Literal["durable-rules", "reference"]
+    kb_version: str
+    kb_digest: str
+    engine_version: str

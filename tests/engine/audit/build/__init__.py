@@ -1,0 +1,1 @@
+"""Tiny healthy checkpoints, written without torch."""

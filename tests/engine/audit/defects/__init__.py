@@ -1,0 +1,1 @@
+"""Defects by group of gates; each module has a tuple ``DEFECTS``."""
