@@ -9,8 +9,8 @@ import click
 
 from api.cli import FOUND, INCOMPLETE, NOTHING_TO_DO, Problem
 from engine.audit.checkpoint import Checkpoint
-from engine.audit.decide import Auditor, UnknownPolicy
-from engine.audit.folder import Folder, Unreadable
+from engine.audit.decide import Auditor, UnknownPolicyError
+from engine.audit.folder import Folder, UnreadableError
 from engine.audit.intent import Intent, IntentError, parse_intent
 from engine.knowledge.load import load_knowledge
 
@@ -29,7 +29,7 @@ def command(directory: Path, intent_file: Path | None, base: Path | None, policy
         folder = Folder.of(directory)
         intent = parse_intent(intent_file.read_bytes(), str(intent_file)) if intent_file else Intent()
         based = Checkpoint(Folder.of(base)) if base else None
-    except (Unreadable, IntentError, OSError) as error:
+    except (UnreadableError, IntentError, OSError) as error:
         raise Problem("cannot audit", str(error)) from None
     if not folder.files():
         raise Problem("nothing to audit", f"{directory} holds no file", NOTHING_TO_DO)
@@ -37,7 +37,7 @@ def command(directory: Path, intent_file: Path | None, base: Path | None, policy
     auditor = Auditor(load_knowledge())
     try:
         result = auditor.audit(checkpoint, policy=policy, today=datetime.datetime.now(datetime.UTC).date())
-    except UnknownPolicy as error:
+    except UnknownPolicyError as error:
         raise Problem("unknown policy", str(error)) from None
     finally:
         auditor.close()

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from engine.audit.documents import MAX_TOKENIZER_BYTES, Document, read_json
-from engine.audit.folder import Folder, Unreadable
+from engine.audit.folder import Folder, UnreadableError
 from engine.audit.intent import Intent
 from engine.audit.safetensors import Header, read_header
 from engine.audit.tensors import TensorInfo, TensorStats
+
+if TYPE_CHECKING:
+    from engine.audit.scan import Scan
 
 Kind = Literal[
     "causal_lm", "encoder", "seq2seq", "classifier", "adapter", "sentence_transformers", "distributed", "raw_pytorch",
@@ -33,15 +36,17 @@ class Checkpoint:
         beside: the folder that the paths of the intent are relative to, never left by them.
         base: the checkpoint it was trained from, if it is at hand.
         evidence: folders and files of evaluations given on the command line: ``evals`` and ``baseline``.
-        cache: where stats of unchanged weight files are kept; None keeps none.
+        cache: where scans of unchanged files are kept; None keeps none.
+        progress: called with the bytes read since the last call, while the files are hashed and scanned.
     """
 
     folder: Folder
-    intent: Intent = Intent()
+    intent: Intent = field(default_factory=Intent)
     beside: Path | None = None
     base: Checkpoint | None = None
     evidence: Mapping[str, Path] = field(default_factory=dict)
     cache: Path | None = None
+    progress: Callable[[int], None] | None = None
 
     def json(self, path: str, limit: int | None = None) -> Document | None:
         """A JSON file of the folder; None if there is none. Read once."""
@@ -108,18 +113,19 @@ class Checkpoint:
     @cached_property
     def stats(self) -> dict[str, TensorStats]:
         """What one pass over the bytes says of every tensor that could be read; also fills :attr:`hashes`."""
-        return self._scanned[0]
+        return self.scanned.stats
 
     @cached_property
     def hashes(self) -> dict[str, str]:
         """SHA-256 of every regular file, in hex; weights are hashed in the same pass that scans them."""
-        return self._scanned[1]
+        return self.scanned.hashes
 
     @cached_property
-    def _scanned(self) -> tuple[dict[str, TensorStats], dict[str, str]]:
+    def scanned(self) -> Scan:
+        """The one pass over the bytes of all files."""
         from engine.audit.scan import scan
 
-        return scan(self.folder, self.tensors.values(), self.cache)
+        return scan(self.folder, self.tensors.values(), self.cache, self.progress)
 
     @cached_property
     def architecture(self) -> str | None:
@@ -154,13 +160,13 @@ class Checkpoint:
         """A path that the intent names, resolved; None if it is not there.
 
         Raises:
-            Unreadable: if it leads out of the intent's folder.
+            UnreadableError: if it leads out of the intent's folder.
         """
         if self.beside is None:
             return None
         path = (self.beside / name).resolve()
         if not path.is_relative_to(self.beside.resolve()):
-            raise Unreadable(f"{name} leads out of the folder of the intent")
+            raise UnreadableError(f"{name} leads out of the folder of the intent")
         return path if path.exists() else None
 
 

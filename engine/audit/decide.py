@@ -13,9 +13,9 @@ from engine.audit.intent import Waiver
 from engine.audit.ledger import Ledger, Place
 from engine.audit.probes import PROBES
 from engine.audit.wording import say
+from engine.inference.derive import Derivation, parse
 from engine.inference.resolve import Settled, add_derived, dependence_order, settle_facts
 from engine.inference.rules import RuleBook, RuleEngine
-from engine.inference.derive import Derivation, parse
 from engine.knowledge.knowledge import Knowledge
 from engine.model.audit import AuditedFile, AuditedGate, AuditResult, CheckOut, GateStatus, PlaceOut, Verdict
 from engine.model.base import Lang
@@ -27,7 +27,7 @@ _PASSES, _FAILS, _APPLIES, _OUTSIDE, _MILDER = "passes:", "fails:", "applies:", 
 _BLOCKING: frozenset[Severity] = frozenset({"blocker", "major"})
 
 
-class UnknownPolicy(KeyError):
+class UnknownPolicyError(KeyError):
     """A policy was asked for that the knowledge base does not have."""
 
 
@@ -67,7 +67,7 @@ class Auditor:
             today: the day on which waivers are looked at.
 
         Raises:
-            UnknownPolicy: if there is no such policy.
+            UnknownPolicyError: if there is no such policy.
         """
         ledger = Ledger()
         for probe in PROBES:
@@ -116,7 +116,7 @@ class Auditor:
         policies = self.knowledge.policies
         if wanted is not None:
             if wanted not in policies:
-                raise UnknownPolicy(wanted)
+                raise UnknownPolicyError(wanted)
             return policies[wanted]
         fitting = [p for p in policies.values() if _fits(p, checkpoint)]
         return min(fitting, key=lambda p: (-sum(map(bool, (p.kinds, p.paradigms, p.release_kinds))), p.id))

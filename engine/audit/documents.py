@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from engine.audit.folder import Folder, Unreadable
+from engine.audit.folder import Folder, UnreadableError
 
 MAX_CONFIG_BYTES = 16 << 20
 MAX_TOKENIZER_BYTES = 256 << 20
@@ -34,7 +34,7 @@ def read_json(folder: Folder, path: str, limit: int = MAX_CONFIG_BYTES) -> Docum
     """A JSON file of the folder. Bare NaN and Infinity are read as Python's json does; BOMs are accepted."""
     try:
         content = folder.read(path, limit)
-    except Unreadable as error:
+    except UnreadableError as error:
         return Document(path, problem=str(error))
     return parse_json(path, content)
 

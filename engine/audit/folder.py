@@ -18,11 +18,11 @@ MAX_DEPTH = 16
 HEAD_BYTES = 65_536
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """A file that cannot be used; the message says why, for people."""
 
 
-class Changed(Unreadable):
+class ChangedError(UnreadableError):
     """A file that was not the same at the end of reading as at its beginning."""
 
 
@@ -59,10 +59,10 @@ class Folder:
         """List ``root`` without following links to folders.
 
         Raises:
-            Unreadable: if it is no folder, or may not be listed.
+            UnreadableError: if it is no folder, or may not be listed.
         """
         if not root.is_dir():
-            raise Unreadable(f"{root} is no folder")
+            raise UnreadableError(f"{root} is no folder")
         allowed = _allowed(root)
         entries: dict[str, Entry] = {}
         try:
@@ -71,7 +71,7 @@ class Folder:
                     return Folder(root, dict(sorted(entries.items())), truncated=True)
                 entries[entry.path] = entry
         except OSError as error:
-            raise Unreadable(f"{root} cannot be listed: {error.strerror}") from error
+            raise UnreadableError(f"{root} cannot be listed: {error.strerror}") from error
         return Folder(root, dict(sorted(entries.items())))
 
     def __contains__(self, path: str) -> bool:
@@ -86,34 +86,34 @@ class Folder:
         """The file, unbuffered, for reading.
 
         Raises:
-            Unreadable: if it is absent, no regular file, or may not be read.
+            UnreadableError: if it is absent, no regular file, or may not be read.
         """
         if path not in self:
-            raise Unreadable(f"{path} is not in the folder")
+            raise UnreadableError(f"{path} is not in the folder")
         name = self.root / path
         try:
             # Never wait for a pipe that took the place of the file since the folder was listed.
             descriptor = os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
         except OSError as error:
-            raise Unreadable(f"{path} cannot be opened: {error.strerror}") from error
+            raise UnreadableError(f"{path} cannot be opened: {error.strerror}") from error
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise Unreadable(f"{path} is no regular file any more")
+            raise UnreadableError(f"{path} is no regular file any more")
         return os.fdopen(descriptor, "rb", buffering=0)
 
     def read(self, path: str, limit: int) -> bytes:
         """The whole file.
 
         Raises:
-            Unreadable: as :meth:`open`, or if it is longer than ``limit`` bytes.
+            UnreadableError: as :meth:`open`, or if it is longer than ``limit`` bytes.
         """
         try:
             with self.open(path) as stream:
                 content = _exactly(stream, limit + 1)
         except OSError as error:
-            raise Unreadable(f"{path} cannot be read: {error.strerror}") from error
+            raise UnreadableError(f"{path} cannot be read: {error.strerror}") from error
         if len(content) > limit:
-            raise Unreadable(f"{path} is longer than {limit:,} bytes")
+            raise UnreadableError(f"{path} is longer than {limit:,} bytes")
         return content
 
     def head(self, path: str, size: int = HEAD_BYTES) -> bytes:
@@ -121,7 +121,7 @@ class Folder:
         try:
             with self.open(path) as stream:
                 return _exactly(stream, size)
-        except (Unreadable, OSError):
+        except (UnreadableError, OSError):
             return b""
 
     def unchanged(self, path: str) -> bool:

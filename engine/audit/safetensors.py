@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine.audit.folder import Folder, Unreadable
+from engine.audit.folder import Folder, UnreadableError
 from engine.audit.tensors import DTYPE_BITS, TensorInfo
 
 MAX_HEADER_BYTES = 100_000_000
@@ -61,7 +61,7 @@ def read_header(folder: Folder, path: str) -> Header:
             raw = b""
             while len(raw) < length and (part := stream.read(length - len(raw))):
                 raw += part
-    except (Unreadable, OSError) as error:
+    except (UnreadableError, OSError) as error:
         return _refused(path, size, "unreadable", "", str(error), "a readable file")
     return parse_header(path, size, raw)
 

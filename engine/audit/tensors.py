@@ -40,13 +40,15 @@ class TensorInfo:
 
 @dataclass(frozen=True, slots=True)
 class TensorStats:
-    """What the bytes of one tensor say. Floats only where the dtype is one; ``digest`` is of the raw bytes.
+    """What the bytes of one tensor say; magnitudes and NaN only where the dtype is a floating-point one.
 
     Args:
         nan, inf: how many elements are NaN or infinite; ``first_bad`` is the flat index of the first such element.
         absmax: largest finite magnitude; ``saturated`` counts elements equal to the largest finite number of the dtype.
-        rms, mean_abs: over the finite elements.
-        zero: every element is zero. ``constant``: all codes are equal. ``zero_rows``: share of rows that are zero.
+        rms, mean_abs: over a sample of the finite elements, which holds all of a small tensor.
+        zero: every element is zero. ``constant``: all codes are equal. ``negative``: no element is positive or +0.
+        zero_rows: share of the rows that are zero.
+        mark: checksum of a sample of the bytes; tensors that differ in it differ, those that agree are to be compared.
     """
 
     nan: int
@@ -60,4 +62,4 @@ class TensorStats:
     constant: bool
     negative: bool
     zero_rows: float
-    digest: bytes
+    mark: int

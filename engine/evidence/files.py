@@ -11,10 +11,11 @@ from typing import Any
 from engine.evidence import readers
 from engine.evidence.case_file import CaseError, is_case, parse_document
 from engine.evidence.configuration import read_config
-from engine.evidence.detectors import context_of, detect
+from engine.evidence.detectors import Detections, compare_ranks, context_of, detect
 from engine.evidence.gathered import Gathered
 from engine.evidence.inputs import EvidenceFile
 from engine.evidence.ranks import incident
+from engine.evidence.ranks.of_files import side_by_side
 from engine.evidence.readers.results.compare import compare
 from engine.evidence.series import ReadNote, RunEnd, RunRecord, together
 from engine.evidence.signatures import SignatureScan, readings
@@ -44,6 +45,7 @@ class FileEvidence:
         out.add(self._known([*readings(hits, self._field), *incident(records, hits)]))
         for run in together(records):
             self._judge(run, case, out)
+        self._take(compare_ranks(side_by_side(records)), out)
         over_time = any(record.series or record.evaluation for record in records)
         if not over_time:
             out.add(self._known(_without_metrics(records)))
@@ -113,7 +115,9 @@ class FileEvidence:
         if not run.series:
             return
         known = {fact.fact: fact.value for fact in out.facts}
-        detections = detect(run.series, context_of(run, known, paradigm=case.paradigm))
+        self._take(detect(run.series, context_of(run, known, paradigm=case.paradigm)), out)
+
+    def _take(self, detections: Detections, out: Gathered) -> None:
         out.add(self._known(FactReading(found.fact, found.value, found.source) for found in detections.facts))
         out.judged += detections.topics
         out.not_judged += [(gap.what, gap.why) for gap in detections.gaps]

@@ -52,13 +52,13 @@ class Series:
         lines = None if self.lines is None else self.lines[index]
         return Series(self.name, self.steps[index], self.values[index], self.unit, self.origin, lines)
 
-    def source(self, at: int) -> Source:
-        """Return where point ``at`` stands, with its value as the quote."""
+    def source(self, at: int, rank: int | None = None) -> Source:
+        """Return where point ``at`` stands, with its value as the quote; ``rank`` is the one that logged it."""
         step = float(self.steps[at])
         where = self.origin or "series"
         where += f":{int(self.lines[at])}" if self.lines is not None else f", step {step:g}"
         whole = int(step) if np.isfinite(step) else None
-        return Source("measured", where, f"{self.name} {self.values[at]:.6g} at step {step:g}", whole)
+        return Source("measured", where, f"{self.name} {self.values[at]:.6g} at step {step:g}", whole, rank)
 
 
 def falls(steps: Floats) -> list[tuple[int, SegmentReason]]:
@@ -98,6 +98,15 @@ class RunEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class Times:
+    """By one clock, in seconds: the last metric record, the longest gap between two, and the latest sign of life."""
+
+    last: float
+    longest: float
+    latest: float
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
     """A stretch of rising steps; a file holds several if a run was resumed, or several runs were appended."""
 
@@ -123,7 +132,8 @@ class RunRecord:
 
     ``readings`` are facts and findings that the file states outright, ``evaluation`` the scores of a result file (to be
     held against those of another), ``run`` names the run of which this file is a part (records of one run are judged
-    together), ``not_understood`` says what could not be used, and why.
+    together), ``times`` when records were written, where the file tells of later moments as well, ``not_understood``
+    what could not be used, and why.
     """
 
     read: ReadNote
@@ -135,6 +145,7 @@ class RunRecord:
     readings: tuple[Reading, ...] = ()
     evaluation: Evaluation | None = None
     run: str = ""
+    times: Times | None = None
     not_understood: tuple[str, ...] = ()
 
 
@@ -185,6 +196,7 @@ def _joined(parts: Sequence[RunRecord]) -> RunRecord:
         series=continued([one for part in parts for one in part.series]),
         config={key: value for part in reversed(parts) for key, value in part.config.items()},
         segments=max((part.segments for part in parts), key=len),
+        times=max((part.times for part in parts if part.times is not None), key=lambda one: one.last, default=None),
     )
 
 

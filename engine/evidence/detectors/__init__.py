@@ -14,6 +14,7 @@ from engine.evidence.detectors.amp import detect_amp
 from engine.evidence.detectors.collector import Collector, Detected, Detections, Gap
 from engine.evidence.detectors.contrastive import detect_contrastive
 from engine.evidence.detectors.course import detect_course
+from engine.evidence.detectors.first_rank import detect_first_rank
 from engine.evidence.detectors.gradients import detect_gradients
 from engine.evidence.detectors.memory import detect_memory
 from engine.evidence.detectors.metrics import detect_metrics
@@ -32,9 +33,10 @@ from engine.evidence.detectors.view import DetectContext, View, context_of
 from engine.evidence.detectors.warmup import detect_warmup
 from engine.evidence.series import Series
 
-__all__ = ["DetectContext", "Detected", "Detections", "Gap", "context_of", "detect"]
+__all__ = ["DetectContext", "Detected", "Detections", "Gap", "compare_ranks", "context_of", "detect"]
 
 _DETECTORS = (
+    detect_first_rank,
     detect_nonfinite,
     detect_spikes,
     detect_trend,
@@ -54,6 +56,14 @@ _DETECTORS = (
     detect_contrastive,
     detect_course,
 )
+
+
+def compare_ranks(series: Sequence[Series]) -> Detections:
+    """Return what series that name their ranks show together."""
+    out = Collector()
+    with np.errstate(all="ignore"):
+        detect_first_rank(View(series, DetectContext()), out)
+    return out.done()
 
 
 def detect(series: Sequence[Series], context: DetectContext | None = None) -> Detections:

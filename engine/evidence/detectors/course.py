@@ -2,12 +2,12 @@
 
 A jump at the resume is a tenth of the level and six sigma of its noise; back at the start is a tenth of the level away
 from the first loss, and recovers is half of the jump lost by the end. A run is silent too long when the time since its
-last record, when the log was looked at, exceeds ten times the longest gap between records and ten minutes, and nothing
-says that it ended.
+last record, when the log was looked at or its machine last gave a sign of life, exceeds ten times the longest gap
+between records and half an hour, and nothing says that it ended.
 
 False positives: ``loss_jumps`` where the data order changed with the resume; ``drop_at_epoch`` says only that the loss
-falls in stairs, which every run that sees its data again does more or less; ``stalled`` while one long evaluation or
-a first compilation runs.
+falls in stairs, which every run that sees its data again does more or less; ``stalled`` while the first
+evaluation of a run takes longer than half an hour.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from engine.evidence.detectors import messages
 from engine.evidence.detectors.collector import Collector
 from engine.evidence.detectors.view import View, median_interval, steps_per_epoch
 from engine.evidence.detectors.windows import noise
-from engine.evidence.series import Series, falls
+from engine.evidence.series import Series, Times, falls
 
 _AROUND = 5
 _JUMP, _SIGMAS, _BACK, _RECOVERED = 0.10, 6.0, 0.9, 0.5
 _STAIR, _AGAINST_INSIDE = 0.05, 4.0
-_SILENT_TIMES, _SILENT_SECONDS = 10.0, 600.0
+_SILENT_TIMES, _SILENT_SECONDS = 10.0, 1800.0
+_LOGGED = ("loss", "learning_rate", "grad_norm")
 
 
 def detect_course(view: View, out: Collector) -> None:
@@ -46,21 +47,27 @@ def detect_course(view: View, out: Collector) -> None:
 
 def _silence(view: View, out: Collector) -> None:
     """Did the records stop although nothing says that the run ended?"""
-    clock, end = view.clock(), view.context.end
-    if (end is not None and end.kind != "unknown") or clock is None or len(clock) < 3:
+    end, clock = view.context.end, view.clock()
+    times = view.context.times or _looked_at(view, clock)
+    if (end is not None and end.kind != "unknown") or times is None:
         if view.context.as_of is not None and clock is None:
             out.skip(messages.SILENCE, messages.NO_CLOCK)
         return
-    if view.context.as_of is None:
-        return
-    silent = view.context.as_of - float(clock.values[-1])
-    longest = float(np.diff(clock.values).max())
-    if silent < 0:
+    silent = times.latest - times.last
+    last = next((one for name in _LOGGED if (one := view.raw(name)) is not None and len(one)), clock)
+    if silent < 0 or last is None:
         return
     out.judge(messages.SILENCE)
-    source, note = clock.source(len(clock) - 1), f"longest gap between records {longest:.4g} s"
+    source, note = last.source(len(last) - 1), f"longest gap between records {times.longest:.4g} s"
     out.say("run.silent_s", silent, source, note)
-    out.say("run.stalled", silent > max(_SILENT_TIMES * longest, _SILENT_SECONDS), source, note)
+    out.say("run.stalled", silent > max(_SILENT_TIMES * times.longest, _SILENT_SECONDS), source, note)
+
+
+def _looked_at(view: View, clock: Series | None) -> Times | None:
+    """The times of the records and that at which the log was looked at."""
+    if view.context.as_of is None or clock is None or len(clock) < 3:
+        return None
+    return Times(float(clock.values[-1]), float(np.diff(clock.values).max()), view.context.as_of)
 
 
 def _share_done(view: View, axis: Series, out: Collector) -> None:

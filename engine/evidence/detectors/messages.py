@@ -38,6 +38,7 @@ MEMORY_LENGTH = Text(en="memory against sequence length", zh="显存与序列长
 STAIRS = Text(en="stairs at epochs", zh="epoch 边界的台阶")
 RESUME_LOSS = Text(en="loss at the resume", zh="恢复处的损失")
 SILENCE = Text(en="time since the last record", zh="距最后一条记录的时间")
+FIRST_RANK = Text(en="first rank with a non-finite value", zh="最先出现非有限值的 rank")
 RANKS = Text(en="slowest rank", zh="最慢的 rank")
 PREFERENCE = Text(en="rewards and log-probabilities of the preference pairs", zh="偏好对的奖励与对数概率")
 REWARD_START = Text(en="implicit rewards at the start", zh="起始处的隐式奖励")

@@ -10,16 +10,14 @@ False positives: pipeline stages of unequal work; a rank that also logs or evalu
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from engine.evidence.detectors import messages
 from engine.evidence.detectors.collector import Collector
+from engine.evidence.detectors.rank_names import by_rank
 from engine.evidence.detectors.view import View
 from engine.evidence.series import Series
 
-_NAMED = re.compile(r"^(?:rank_?(\d{1,6})_(.+)|(.+?)_rank_?(\d{1,6}))$")
 # The compute time of a rank tells more than its step time, which waits for the others.
 _TIMES = ("compute_time", "forward_backward_time", "forward_time", "fwd_time", "step_time", "iter_time", "batch_time")
 _LEAST_RANKS, _LEAST_STEPS, _SAME_PLACE = 3, 5, 0.6
@@ -27,17 +25,10 @@ _LEAST_RANKS, _LEAST_STEPS, _SAME_PLACE = 3, 5, 0.6
 
 def detect_ranks(view: View, out: Collector) -> None:
     """State rank.slowest_ratio, rank.slowest and rank.slow_place_moves."""
-    groups: dict[str, dict[int, Series]] = {}
-    for name in sorted(view.names):
-        found = _NAMED.match(name)
-        one = view.finite(name) if found is not None else None
-        if found is not None and one is not None:
-            base, rank = (found[2], found[1]) if found[1] is not None else (found[3], found[4])
-            groups.setdefault(base, {})[int(rank)] = one
+    groups = by_rank(view)
     for base in _TIMES:
-        ranks = groups.get(base)
-        if ranks is not None:
-            _compare(ranks, out)
+        if base in groups:
+            _compare({rank: one.take(np.isfinite(one.values)) for rank, one in groups[base].items()}, out)
             return
 
 

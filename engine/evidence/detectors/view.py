@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from engine.evidence.series import Floats, RunEnd, RunRecord, Segment, Series, falls
+from engine.evidence.series import Floats, RunEnd, RunRecord, Segment, Series, Times, falls
 from engine.model.evidence import Value
 
 _NOT_A_WORD = re.compile(r"[^a-z0-9]+")
@@ -27,7 +27,8 @@ class DetectContext:
     ``intervals`` maps shard, checkpoint, evaluation, epoch, logging to steps. ``batch`` is the number of
     candidates a contrastive loss chooses from, ``choices`` that of a multiple-choice or classification loss.
     ``schedule`` is the name of the learning-rate schedule, ``run_seconds`` the duration of the run, and
-    ``as_of`` the time (seconds of the same clock as the records) at which the log was looked at.
+    ``as_of`` the time (seconds of the same clock as the records) at which the log was looked at; ``times`` says the same
+    of a file that tells of itself how long its last record is ago.
     """
 
     paradigm: str | None = None
@@ -41,6 +42,7 @@ class DetectContext:
     schedule: str = ""
     run_seconds: float | None = None
     as_of: float | None = None
+    times: Times | None = None
     intervals: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     scale_floor: float = 1.0  # min_loss_scale of DeepSpeed, 1 by default; torch's GradScaler has no floor
     end: RunEnd | None = None
@@ -177,6 +179,7 @@ def context_of(record: RunRecord, facts: Mapping[str, Value] = _NO_FACTS, /, **k
         "intervals": MappingProxyType(_intervals(record, facts)),
         "end": record.end,
         "segments": record.segments,
+        "times": record.times,
     }
     for name, fact in (("vocabulary", "model.vocab_size"), ("batch", "batch.micro")):
         count = _positive(facts, fact)

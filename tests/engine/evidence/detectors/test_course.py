@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.evidence.detectors import DetectContext
-from engine.evidence.series import RunEnd
+from engine.evidence.series import RunEnd, Times
 from engine.model.evidence import Source
 
 STEPS = np.concatenate([np.arange(1, 151), np.arange(141, 241)]) * 10.0
@@ -53,6 +53,19 @@ def test_records_that_stop(one, facts, after, stalled):
     unknown = RunEnd("unknown", Source("measured", "run"))
     found = facts([clock], DetectContext(end=unknown, as_of=1.7e9 + 49 * 60 + after))
     assert (found["run.silent_s"], found["run.stalled"]) == (after, stalled)
+
+
+@pytest.mark.parametrize(
+    ("latest", "end", "stalled"), [(900, "unknown", False), (7200, "unknown", True), (7200, "finished", None)]
+)
+def test_the_machine_lives_on_without_records(one, facts, latest, end, stalled):
+    context = DetectContext(end=RunEnd(end, Source("measured", "run")), times=Times(5000.0, 60.0, 5000.0 + latest))
+    assert facts([one("loss", np.linspace(5, 3, 50))], context).get("run.stalled") is stalled
+
+
+def test_a_pause_as_long_as_one_before_is_no_silence(one, facts):
+    context = DetectContext(times=Times(5000.0, 900.0, 12_000.0))  # evaluations take a quarter of an hour
+    assert facts([one("loss", np.linspace(5, 3, 50))], context)["run.stalled"] is False
 
 
 def test_a_run_that_ended_is_not_silent(one, facts):

@@ -1,0 +1,113 @@
+"""One file, once, from the first byte to the last."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from engine.audit.folder import ChangedError, Folder
+from engine.audit.scan.running import Running
+from engine.audit.tensors import DTYPE_BITS, TensorInfo, TensorStats
+
+# Fits the second-level cache together with what hashing needs, so that each byte is fetched from memory once.
+CHUNK_BYTES = 512 * 1024
+MAX_TENSORS = 200_000
+
+
+@dataclass(frozen=True)
+class FileScan:
+    """Hash of a file, and stats of the tensors in it that could be scanned, by name."""
+
+    sha256: str
+    stats: dict[str, TensorStats]
+
+
+def scan_file(folder: Folder, path: str, tensors: Sequence[TensorInfo], progress: Callable[[int], None]) -> FileScan:
+    """Hash the file and scan its tensors in one pass of constant memory.
+
+    Tensors that overlap another, or are beyond the first 200,000, get no stats.
+
+    Raises:
+        UnreadableError: if the file cannot be read.
+        ChangedError: if it was not the same at the end as when it was listed.
+    """
+    digest, stats = hashlib.sha256(), dict[str, TensorStats]()
+    size = folder.entries[path].size
+    spans, shared = _spans(tensors, size)
+    buffer = memoryview(bytearray(CHUNK_BYTES))
+    with folder.open(path) as stream:
+        at = 0
+        for tensor in spans:
+            at = _hashed(stream, digest.update, buffer, at, tensor.offset, progress)
+            running = Running(tensor)
+            step = _step(tensor, running.row_bytes)
+            while at < tensor.offset + tensor.nbytes:
+                wanted = min(step, tensor.offset + tensor.nbytes - at)
+                if wanted > len(buffer):
+                    buffer = memoryview(bytearray(wanted))
+                chunk = _filled(stream, buffer[:wanted], path)
+                digest.update(chunk)
+                running.feed(chunk)
+                progress(wanted)
+                at += wanted
+            stats[tensor.name] = running.stats()
+        at = _hashed(stream, digest.update, buffer, at, size, progress)
+        if stream.read(1):
+            raise ChangedError(f"{path} grew while it was read")
+    if not folder.unchanged(path):
+        raise ChangedError(f"{path} changed while it was read")
+    stats |= {name: stats[of] for name, of in shared.items() if of in stats}
+    return FileScan(digest.hexdigest(), stats)
+
+
+def _spans(tensors: Sequence[TensorInfo], size: int) -> tuple[list[TensorInfo], dict[str, str]]:
+    """Tensors to scan, in order and apart from each other; and names that share another's bytes exactly."""
+    spans: list[TensorInfo] = []
+    shared: dict[str, str] = {}
+    for tensor in sorted(tensors, key=lambda t: (t.offset, t.nbytes, t.name))[:MAX_TENSORS]:
+        last = spans[-1] if spans else None
+        if last and (tensor.offset, tensor.nbytes, tensor.dtype) == (last.offset, last.nbytes, last.dtype):
+            shared[tensor.name] = last.name
+        elif tensor.offset >= (last.offset + last.nbytes if last else 0) and tensor.offset + tensor.nbytes <= size:
+            spans.append(tensor)
+    return spans, shared
+
+
+def _step(tensor: TensorInfo, row_bytes: int) -> int:
+    """Bytes a chunk: whole rows if they fit, else whole elements."""
+    unit = row_bytes if 0 < row_bytes <= CHUNK_BYTES else max(DTYPE_BITS.get(tensor.dtype, 8) // 8, 1)
+    return CHUNK_BYTES // unit * unit
+
+
+def _hashed(
+    stream: BinaryIO,
+    update: Callable[[memoryview], None],
+    buffer: memoryview,
+    at: int,
+    end: int,
+    progress: Callable[[int], None],
+) -> int:
+    """Read on to ``end`` for the hash alone; returns ``end``."""
+    while at < end:
+        chunk = _filled(stream, buffer[: min(CHUNK_BYTES, end - at)], "the file")
+        update(chunk)
+        progress(len(chunk))
+        at += len(chunk)
+    return max(at, end)
+
+
+def _filled(stream: BinaryIO, part: memoryview, path: str) -> memoryview:
+    """``part`` filled with the next bytes.
+
+    Raises:
+        ChangedError: if the file ends before.
+    """
+    have = 0
+    while have < len(part):
+        count = stream.readinto(part[have:])  # type: ignore[attr-defined]
+        if not count:
+            raise ChangedError(f"{path} became shorter while it was read")
+        have += count
+    return part
