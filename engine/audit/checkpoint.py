@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from engine.audit.architectures import Expectation, UnknownLayoutError, expect
+from engine.audit.architectures.names import unwrapped
 from engine.audit.documents import MAX_TOKENIZER_BYTES, Document, read_json
 from engine.audit.folder import Folder, UnreadableError
 from engine.audit.intent import Intent
-from engine.audit.safetensors import Header, read_header
+from engine.audit.safetensors import Header, read_header, refused
 from engine.audit.tensors import TensorInfo, TensorStats
 
 if TYPE_CHECKING:
+    from engine.audit.gguf import GgufHeader
     from engine.audit.scan import Scan
 
 Kind = Literal[
@@ -23,6 +26,8 @@ Kind = Literal[
     "gguf", "unknown",
 ]  # fmt: skip
 GENERATING: frozenset[Kind] = frozenset({"causal_lm", "seq2seq"})
+MAX_HEADERS_BYTES = 200_000_000
+_STEM = re.compile(r"(-\d+-of-\d+)?\.[^.]*$")
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -87,28 +92,75 @@ class Checkpoint:
     @cached_property
     def headers(self) -> dict[str, Header]:
         """The header of every safetensors file, by path; unreadable ones with their problem."""
-        return {e.path: read_header(self.folder, e.path) for e in self.folder.files(".safetensors")}
+        found: dict[str, Header] = {}
+        left = MAX_HEADERS_BYTES
+        for entry in self.folder.files(".safetensors"):
+            if left > 0:
+                found[entry.path] = header = read_header(self.folder, entry.path)
+                left -= header.length
+            else:
+                limit = f"{MAX_HEADERS_BYTES:,} bytes of headers"
+                found[entry.path] = refused(
+                    entry.path, entry.size, "unreadable", "", f"the folder has over {limit}", ""
+                )
+        return found
+
+    @cached_property
+    def gguf(self) -> dict[str, GgufHeader]:
+        """The header of every GGUF file, by path."""
+        from engine.audit.gguf import read_gguf
+
+        return {entry.path: read_gguf(self.folder, entry.path) for entry in self.folder.files(".gguf")}
+
+    @cached_property
+    def weight_map(self) -> dict[str, str]:
+        """Which file holds which tensor, as the index says; empty without one."""
+        return _texts(self.index.mapping.get("weight_map")) if self.index else {}
 
     @cached_property
     def tensors(self) -> dict[str, TensorInfo]:
-        """Every tensor of the weight files by name; of several files with one name the first path counts.
+        """Every tensor of the model's weight files by name, if its bytes are there.
 
-        Files that the index does not name are left out when there is an index and any of its files is there.
+        Of several files with one name the first path counts. Files that the index does not name are left out when
+        there is an index and any of its files is there; so are files of other folders and formats beside the model.
         """
-        headers = self.headers
-        if self.index is not None:
-            named = set(_texts(self.index.mapping.get("weight_map")).values())
-            headers = {path: h for path, h in headers.items() if path in named} or headers
-        found: dict[str, TensorInfo] = {}
-        for path in sorted(headers):
-            for tensor in headers[path].tensors:
-                found.setdefault(tensor.name, tensor)
-        if not found:
-            from engine.audit.pickles import torch_tensors
+        return _by_name(tensor for path in self.weight_files for tensor in self.headers[path].tensors) or _by_name(
+            self._other_tensors
+        )
 
-            for tensor in torch_tensors(self.folder):
-                found.setdefault(tensor.name, tensor)
-        return found
+    @cached_property
+    def named(self) -> dict[str, TensorInfo]:
+        """Every tensor that the model's files declare, whether its bytes are there or not, by its name without what
+        wrappers put into it."""
+        declared = (tensor for path in self.weight_files for tensor in self.headers[path].declared)
+        return {unwrapped(name): t for name, t in (_by_name(declared) or _by_name(self._other_tensors)).items()}
+
+    @cached_property
+    def weight_files(self) -> tuple[str, ...]:
+        """The safetensors files that hold the model itself, in order."""
+        return _model_files(self.headers, set(self.weight_map.values()), self.kind == "adapter")
+
+    @cached_property
+    def _other_tensors(self) -> list[TensorInfo]:
+        """Tensors of pickles, else of GGUF files."""
+        from engine.audit.pickles import torch_tensors
+
+        tensors = list(torch_tensors(self.folder))
+        wanted = _model_files({t.file for t in tensors}, set(self.weight_map.values()), self.kind == "adapter")
+        found = [tensor for tensor in tensors if tensor.file in wanted]
+        return found or [tensor for header in self.gguf.values() for tensor in header.tensors]
+
+    @cached_property
+    def expected(self) -> Expectation | str:
+        """What tensors the config asks for, or why that cannot be said."""
+        if self.config is None:
+            return "there is no config.json"
+        if self.config.problem:
+            return f"config.json: {self.config.problem}"
+        try:
+            return expect(self.config.mapping, self.architecture)
+        except UnknownLayoutError as error:
+            return str(error)
 
     @cached_property
     def stats(self) -> dict[str, TensorStats]:
@@ -178,6 +230,26 @@ def _kind_of(architecture: str) -> Kind:
     if re.search(r"(ForCausalLM|LMHeadModel|ForConditionalGeneration)$", architecture):
         return "causal_lm"
     return "encoder" if architecture.endswith(("Model", "ForMaskedLM")) else "unknown"
+
+
+def _by_name(tensors: Iterable[TensorInfo]) -> dict[str, TensorInfo]:
+    found: dict[str, TensorInfo] = {}
+    for tensor in tensors:
+        found.setdefault(tensor.name, tensor)
+    return found
+
+
+def _model_files(paths: Iterable[str], indexed: set[str], adapter: bool) -> tuple[str, ...]:
+    """Of all weight files those of the model: the indexed ones, else the uppermost ones with the usual stem."""
+    there = sorted(paths)
+    if named := [path for path in there if path in indexed]:
+        return tuple(named)
+    depth = min((path.count("/") for path in there), default=0)
+    upper = [path for path in there if path.count("/") == depth]
+    for stem in ("adapter_model",) if adapter else ("model", "pytorch_model"):
+        if usual := [path for path in upper if _STEM.sub("", path.rpartition("/")[2]) == stem]:
+            return tuple(usual)
+    return tuple(upper)
 
 
 def _texts(value: object) -> dict[str, str]:

@@ -69,10 +69,14 @@ class Auditor:
         Raises:
             UnknownPolicyError: if there is no such policy.
         """
+        return self.judge(checkpoint, self.look(checkpoint), policy=policy, today=today, lang=lang)
+
+    def look(self, checkpoint: Checkpoint) -> Ledger:
+        """Let every probe state its facts."""
         ledger = Ledger()
         for probe in PROBES:
             probe(checkpoint, ledger)
-        return self.judge(checkpoint, ledger, policy=policy, today=today, lang=lang)
+        return ledger
 
     def judge(
         self, checkpoint: Checkpoint, ledger: Ledger, *, policy: str | None, today: datetime.date, lang: Lang

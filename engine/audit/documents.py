@@ -59,3 +59,19 @@ def parse_json(path: str, content: bytes) -> Document:
     except ValueError as error:
         return Document(path, problem=f"not JSON: {error}"[:300])
     return Document(path, value, repeated=tuple(repeated[:20]))
+
+
+def shown(value: object, limit: int = 120) -> str:
+    """What stands in the checkpoint, as a message may show it: one line, no control characters, cut to ``limit``."""
+    if isinstance(value, list | tuple):
+        text = "[" + ", ".join(shown(item, 40) if _is_scalar(item) else "…" for item in value[:16])
+        text += ", …]" if len(value) > 16 else "]"
+    else:
+        text = value if isinstance(value, str) else repr(value) if _is_scalar(value) else "an object"
+    cut = text if len(text) <= limit else text[: limit - 1] + "…"
+    return cut if cut.isprintable() else repr(cut)[1:-1]
+
+
+def _is_scalar(value: object) -> bool:
+    # A whole number of a document may have thousands of digits; more than these do not print in linear time.
+    return value is None or isinstance(value, str | float) or (isinstance(value, int) and value.bit_length() < 4096)

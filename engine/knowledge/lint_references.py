@@ -7,13 +7,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from engine.knowledge.lint_context import Context, Remark, Rule, facts_of
+from engine.knowledge.problems import Problem
 from engine.model.conditions import FactTest, FindingTest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from engine.knowledge.problems import DataPath
-    from engine.knowledge.sources import Placed
+    from engine.knowledge.sources import Placed, Sources
 
 Reference = tuple["Placed[Any]", "DataPath", str]
 
@@ -183,6 +184,18 @@ def gates_exist(context: Context) -> Iterator[Remark]:
         for index, name in enumerate(placed.value.requires):
             if not context.known("gates", name):
                 yield _unknown(placed, ("requires", index), "gate", name, known)
+
+
+def dangling(sources: Sources) -> list[Problem]:
+    """Every reference to something that does not exist, examples left out: with one the engine cannot start."""
+    context = Context(sources, {}, [])
+    found = []
+    for rule in (facts_exist, findings_exist, causes_exist, checks_exist, families_exist, gates_exist):
+        for remark in rule(context):
+            place, owner = remark.placed.place(*remark.path), getattr(remark.placed.value, "id", "")
+            reason = f"{owner}: {remark.message}" if owner else remark.message
+            found.append(Problem(str(remark.placed.file.path), *place, reason, remark.hint))
+    return found
 
 
 RULES = (

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from engine.knowledge.knowledge import Knowledge
+    from engine.knowledge.sources import Sources
     from engine.model.kb import KnowledgeCase
 
 
@@ -40,12 +41,20 @@ def load_knowledge(root: Path | None = None, overlay: Path | None = None, use_ca
         return cached
     sources = read_sources(trees)
     require_calibration(sources, existing(root))
-    if sources.problems:
-        raise KbError(sources.problems)
+    problems = sources.problems or _dangling(sources)
+    if problems:
+        raise KbError(problems)
     knowledge = sources.knowledge()
     if use_cache:
         cache.write(knowledge)
     return knowledge
+
+
+def _dangling(sources: Sources) -> list[Problem]:
+    """References to what does not exist; the rules are loaded only where no knowledge is kept from an earlier time."""
+    from engine.knowledge.lint_references import dangling
+
+    return dangling(sources)
 
 
 def load_cases(root: Path | None = None) -> list[OwnedCase]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from engine.model.base import Frozen
 from engine.model.kb import Severity
@@ -13,13 +13,22 @@ GateStatus = Literal["pass", "fail", "not_enough_evidence", "not_applicable", "w
 Verdict = Literal["pass", "fail", "incomplete"]
 
 
+def _encodable(text: object) -> object:
+    """Half surrogates (bytes of a file name that are no UTF-8) written out: they cannot be encoded."""
+    return text.encode("utf-8", "backslashreplace").decode() if isinstance(text, str) else text
+
+
+Shown = Annotated[str, BeforeValidator(_encodable)]
+"""A text that may come from a checkpoint."""
+
+
 class PlaceOut(Frozen):
     """One place in a file: what is there, what should be, and where that expectation comes from."""
 
-    file: str
-    at: str = Field(default="", description="JSON path, tensor name or byte range.")
-    observed: str = ""
-    expected: str = ""
+    file: Shown
+    at: Shown = Field(default="", description="JSON path, tensor name or byte range.")
+    observed: Shown = ""
+    expected: Shown = ""
     expected_from: str = ""
 
 
@@ -42,14 +51,14 @@ class AuditedGate(Frozen):
     required: bool = Field(description="Whether the policy needs evidence for it.")
     root: bool = False
     follows_from: str | None = None
-    where: str = ""
-    observed: str = ""
-    expected: str = ""
+    where: Shown = ""
+    observed: Shown = ""
+    expected: Shown = ""
     expected_from: str = ""
-    because: str
+    because: Shown
     places: list[PlaceOut] = Field(default=[], description="The first places; ``place_count`` says how many there are.")
     place_count: int = 0
-    facts: dict[str, bool | float | str] = Field(default={}, description="The facts the gate was decided on.")
+    facts: dict[str, bool | float | Shown] = Field(default={}, description="The facts the gate was decided on.")
     next_checks: list[CheckOut] = []
     remedies: list[str] = []
     leads_to: list[str] = Field(default=[], description="Causes to diagnose, for a failure.")
@@ -59,7 +68,7 @@ class AuditedGate(Frozen):
 class AuditedFile(Frozen):
     """One file of the checkpoint. ``sha256`` is there if its bytes were read."""
 
-    path: str
+    path: Shown
     size: int
     sha256: str | None = None
 
@@ -68,7 +77,7 @@ class AuditResult(Frozen):
     """A release audit. ``fail`` outranks ``incomplete``; not enough evidence is never a pass."""
 
     verdict: Verdict
-    summary: str
+    summary: Shown
     kind: str
     paradigm: str | None
     policy: str
@@ -76,7 +85,7 @@ class AuditResult(Frozen):
     counts: dict[str, int]
     files: list[AuditedFile]
     waivers_unused: list[str] = Field(default=[], description="Waivers that are expired or name no failing gate.")
-    not_understood: list[str] = Field(default=[], description="Keys of the intent that nothing reads.")
+    not_understood: list[Shown] = Field(default=[], description="Keys of the intent that nothing reads.")
     answered_by: Literal["durable-rules", "reference"]
     kb_version: str
     kb_digest: str

@@ -51,6 +51,25 @@ def test_drafts_and_retired_causes_are_not_active(kb: SmallKb) -> None:
     assert "optimization/lr-too-high" not in load_knowledge(kb.root).active_causes
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("finding: loss.became-nan", "finding: loss.became-non", "there is no finding 'loss.became-non'"),
+        ("checks: [", "checks: [no-such-check, ", "there is no check 'no-such-check'"),
+        ("cause: numerics/fp16-overflow", "cause: numerics/gone", "there is no cause 'numerics/gone'"),
+    ],
+)
+def test_what_does_not_exist_is_named_with_the_cause_and_its_place(kb: SmallKb, old: str, new: str, said: str) -> None:
+    kb.replace("causes/optimization/lr-too-high.yaml", old, new)
+    with pytest.raises(KbError) as caught:
+        load_knowledge(kb.root)
+    [problem] = caught.value.problems
+    assert problem.file.endswith("causes/optimization/lr-too-high.yaml")
+    assert problem.line > 1
+    assert problem.reason == f"optimization/lr-too-high: {said}"
+    assert problem.hint
+
+
 def test_every_problem_of_every_file_is_told(kb: SmallKb) -> None:
     kb.replace("facts/run.yaml", "type: bool", "type: boolean")
     kb.replace("checks/core.yaml", "minutes: 2", "minutes: yes")

@@ -1,0 +1,1 @@
+"""Faces of a finished audit: for people on a terminal and as a page, for pipelines as SARIF, JUnit and annotations."""

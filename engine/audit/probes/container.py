@@ -1,0 +1,234 @@
+"""Group container: are the weight files whole, do they keep to their format, and do index and files agree?"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from engine.audit.documents import shown
+from engine.audit.ledger import Place
+from engine.audit.probes.formats import state_formats
+from engine.audit.safetensors import Fault, Header
+
+if TYPE_CHECKING:
+    from engine.audit.checkpoint import Checkpoint
+    from engine.audit.ledger import Ledger
+
+WEIGHT_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".h5", ".msgpack")
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_SHARD = re.compile(r"^(.*)-(\d{1,6})-of-(\d{1,6})\.(safetensors|bin|pt|pth|gguf)$")
+_ROTARY = re.compile(r"rotary_emb\.(inv_freq|(cos|sin)_cached)$")
+# Which fault of a header each fact counts.
+_FAULTS: dict[str, Fault] = {
+    "audit.container.bad_header_length": "length",
+    "audit.container.bad_header_json": "json",
+    "audit.container.stray_whitespace": "whitespace",
+    "audit.container.repeated_names": "duplicate",
+    "audit.container.holes_and_overlaps": "contiguous",
+    "audit.container.bad_extents": "extent",
+    "audit.container.bad_file_length": "file_length",
+}
+
+
+def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
+    """State what the containers show."""
+    pointers = _pointers(checkpoint)
+    ledger.fact("audit.container.weight_files", float(len(_weight_files(checkpoint)) + len(checkpoint.weight_map)))
+    ledger.count("audit.container.pointers", pointers)
+    headers = _headers(checkpoint, {place.file for place in pointers})
+    _faults(headers, ledger)
+    ledger.fact("audit.container.gguf_files", float(len(checkpoint.gguf)))
+    _gguf(checkpoint, ledger)
+    ledger.count("audit.container.escapes", _escapes(checkpoint))
+    ledger.fact("audit.container.indexed", checkpoint.index is not None)
+    if checkpoint.index is not None:
+        _index(checkpoint, headers, ledger)
+    ledger.count("audit.container.shard_gaps", _shard_gaps(checkpoint))
+    state_formats(checkpoint, ledger)
+
+
+def _weight_files(checkpoint: Checkpoint) -> list[str]:
+    return [entry.path for entry in checkpoint.folder.files(*WEIGHT_SUFFIXES)]
+
+
+def _pointers(checkpoint: Checkpoint) -> list[Place]:
+    """Pointers of the large file storage in place of weights, and weight files too small to hold any."""
+    found = []
+    for path in _weight_files(checkpoint):
+        entry = checkpoint.folder.entries[path]
+        if entry.size < 1024 and checkpoint.folder.head(path, 64).startswith(_POINTER):
+            found.append(Place(path, "bytes 0-40", "a git-lfs pointer", "the weights it points to", "format"))
+    return found
+
+
+def _headers(checkpoint: Checkpoint, pointers: set[str]) -> dict[str, Header]:
+    """The headers of all safetensors files but the pointers, which have none."""
+    return {path: header for path, header in checkpoint.headers.items() if path not in pointers}
+
+
+def _faults(headers: dict[str, Header], ledger: Ledger) -> None:
+    ledger.fact("audit.container.safetensors_files", float(len(headers)))
+    unread = [header.path for header in headers.values() if not header.listed]
+    for fact, fault in _FAULTS.items():
+        total = sum(header.counts.get(fault, 0) for header in headers.values())
+        blind = [path for path in unread if fault not in headers[path].counts]
+        if total or not blind:
+            places = [
+                Place(header.path, f.at, f.observed, f.expected, "format")
+                for header in headers.values()
+                for f in header.faults
+                if f.fault == fault
+            ]
+            ledger.fact(fact, float(total), places)
+        else:
+            names = ", ".join(blind[:3])
+            ledger.unknown(fact, f"The header of {names} cannot be read.", f"无法读取 {names} 的文件头。")
+
+
+def _gguf(checkpoint: Checkpoint, ledger: Ledger) -> None:
+    places = [
+        Place(header.path, fault.at, fault.observed, fault.expected, "format")
+        for header in checkpoint.gguf.values()
+        for fault in header.faults
+    ]
+    newer = [header for header in checkpoint.gguf.values() if header.newer]
+    if places or not newer:
+        ledger.count("audit.container.bad_gguf", places)
+    else:
+        ledger.unknown(
+            "audit.container.bad_gguf",
+            f"{newer[0].path}: {newer[0].newer}.",
+            f"{newer[0].path} 使用了本审计不认识的格式版本或类型。",
+        )
+
+
+def _escapes(checkpoint: Checkpoint) -> Iterator[Place]:
+    """Names that lead out of the folder, are another spelling of a name, or are no files at all."""
+    for entry in checkpoint.folder.entries.values():
+        if entry.kind == "link":
+            yield Place(entry.path, "", f"a link to {shown(entry.target)}", "a file of the folder", "format")
+        elif entry.kind == "special":
+            yield Place(entry.path, "", "a pipe, socket or device", "a regular file", "format")
+    if checkpoint.index is not None:
+        for name in dict.fromkeys(checkpoint.weight_map.values()):
+            if not _is_plain(name):
+                yield Place(checkpoint.index.path, "weight_map", shown(name), "a plain name in the folder", "format")
+
+
+def _is_plain(name: str) -> bool:
+    parts = name.split("/")
+    outside = "\\" in name or "\0" in name or re.match(r"[A-Za-z]:", name)
+    return not outside and all(part not in ("", ".", "..") for part in parts)
+
+
+def _index(checkpoint: Checkpoint, headers: dict[str, Header], ledger: Ledger) -> None:
+    index = checkpoint.index
+    assert index is not None
+    if index.problem is not None or not checkpoint.weight_map:
+        reason = index.problem or "it has no weight_map"
+        for fact in ("missing_files", "index_differs", "size_difference"):
+            ledger.unknown(
+                f"audit.container.{fact}", f"{index.path}: {reason}.", f"{index.path} 无法使用（{reason}）。"
+            )
+        return
+    named = [name for name in dict.fromkeys(checkpoint.weight_map.values()) if _is_plain(name)]
+    absent = [name for name in named if checkpoint.folder.entries.get(name) is None]
+    where = Place(index.path, "weight_map")
+    ledger.count(
+        "audit.container.missing_files",
+        (Place(where.file, where.at, f"{shown(name)} is not there", shown(name), "index") for name in absent),
+    )
+    pickled = {tensor.file for tensor in checkpoint.tensors.values()} if not headers else set[str]()
+    if any(name in headers and headers[name].listed for name in named):
+        ledger.count("audit.container.index_differs", _differences(checkpoint, headers, set(named)))
+    elif pickled & set(named):
+        ledger.count("audit.container.index_differs", _pickled_differences(checkpoint, pickled & set(named)))
+    else:
+        ledger.unknown(
+            "audit.container.index_differs",
+            "No file that the index names can be read.",
+            "索引列出的文件都无法读取。",
+        )
+    _total_size(checkpoint, headers, named, ledger)
+
+
+def _differences(checkpoint: Checkpoint, headers: dict[str, Header], named: set[str]) -> Iterator[Place]:
+    """Tensors for which index and headers disagree; files that cannot be read say nothing."""
+    assert checkpoint.index is not None
+    path, weight_map = checkpoint.index.path, checkpoint.weight_map
+    readable = {name for name in named if name in headers and headers[name].listed}
+    stored: dict[str, set[str]] = defaultdict(set)
+    for name in readable:
+        for tensor in headers[name].declared:
+            stored[tensor.name].add(name)
+    for tensor_name, file in weight_map.items():
+        if file in readable and file not in stored.get(tensor_name, ()):
+            elsewhere = ", ".join(sorted(stored.get(tensor_name, ()))) or "in no file"
+            yield Place(path, f"weight_map.{shown(tensor_name)}", shown(file), shown(elsewhere), "header")
+    for tensor_name, files in stored.items():
+        if tensor_name not in weight_map and not _ROTARY.search(tensor_name):
+            yield Place(path, "weight_map", f"no {shown(tensor_name)}", f"it is in {shown(min(files))}", "header")
+
+
+def _pickled_differences(checkpoint: Checkpoint, files: set[str]) -> Iterator[Place]:
+    assert checkpoint.index is not None
+    for name, file in checkpoint.weight_map.items():
+        tensor = checkpoint.tensors.get(name)
+        if file in files and (tensor is None or tensor.file != file):
+            there = tensor.file if tensor else "in no file"
+            yield Place(checkpoint.index.path, f"weight_map.{shown(name)}", shown(file), there, "header")
+
+
+def _total_size(checkpoint: Checkpoint, headers: dict[str, Header], named: list[str], ledger: Ledger) -> None:
+    """How far ``metadata.total_size`` is from the bytes of the tensors, as a share. Tied tensors may count twice."""
+    assert checkpoint.index is not None
+    fact, path = "audit.container.size_difference", checkpoint.index.path
+    metadata = checkpoint.index.mapping.get("metadata")
+    declared = metadata.get("total_size") if isinstance(metadata, dict) else None
+    if isinstance(declared, bool) or not isinstance(declared, int | float) or not 0 < declared < 1e18:
+        ledger.unknown(fact, f"{path} states no total_size.", f"{path} 没有 total_size。")
+        return
+    if not all(name in headers and headers[name].listed for name in named):
+        ledger.unknown(fact, "Not every file of the index can be read.", "索引中的文件并非都可读。")
+        return
+    stored = sum(tensor.nbytes for name in named for tensor in headers[name].declared)
+    twice = _tied_bytes(checkpoint)
+    nearest = min((stored, stored + twice), key=lambda size: abs(size - declared))
+    place = Place(path, "metadata.total_size", f"{declared:,.0f}", f"{stored:,}", "header")
+    ledger.fact(fact, abs(nearest - declared) / max(nearest, 1), [place])
+
+
+def _tied_bytes(checkpoint: Checkpoint) -> int:
+    """Bytes of the token vectors, which some writers count once more as the tied head."""
+    sizes = (t.nbytes for name, t in checkpoint.named.items() if name.endswith(("embed_tokens.weight", "wte.weight")))
+    return next(sizes, 0)
+
+
+def _shard_gaps(checkpoint: Checkpoint) -> list[Place]:
+    """Numbers that are missing in sets of shards, and sets of one stem that do not belong together."""
+    sets: dict[tuple[str, str], dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for path in _weight_files(checkpoint):
+        if match := _SHARD.match(path):
+            stem, number, total, suffix = match.groups()
+            sets[stem, suffix][int(total)].add(int(number))
+    found: list[Place] = []
+    for (stem, suffix), totals in sets.items():
+        if len(totals) > 1:
+            counts = ", ".join(f"-of-{total:05d}" for total in sorted(totals))
+            found.append(Place(f"{shown(stem)}-*.{suffix}", "file names", f"sets {counts}", "one set", "format"))
+        found += _missing_numbers(shown(stem), suffix, totals)
+    return found
+
+
+def _missing_numbers(stem: str, suffix: str, totals: dict[int, set[int]]) -> Iterable[Place]:
+    for total, numbers in totals.items():
+        # Some writers count from zero; a number too many is as wrong as one too few.
+        first = 0 if 0 in numbers else 1
+        gap = [n for n in range(first, min(total, 100_000) + first) if n not in numbers]
+        over = sorted(number for number in numbers if number >= total + first)
+        if gap or over:
+            expected = f"{stem}-{(gap or over)[0]:05d}-of-{total:05d}.{suffix}"
+            observed = f"{len(gap)} of {total} missing" if gap else f"a number above {total}"
+            yield Place(f"{stem}-*-of-{total:05d}.{suffix}", "file names", observed, expected, "format")

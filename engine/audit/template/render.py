@@ -1,0 +1,85 @@
+"""Rendering a template in a child process under limits: the parent's side."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+WALL_SECONDS = 20.0
+MAX_ANSWER_BYTES = 64 << 20
+_CHILD = Path(__file__).with_name("child.py")
+
+
+class UnrenderedError(Exception):
+    """Nothing was rendered, and this says nothing of the template: the system could not set the limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """What came of one conversation: the text, or the words of the template's own refusal, or an error."""
+
+    text: str | None = None
+    refused: str | None = None
+    error: str | None = None
+
+
+def render(template: str, renderings: Sequence[Mapping[str, Any]]) -> list[Rendering]:
+    """Render one template for several sets of variables, all in one process.
+
+    Returns:
+        One answer for every rendering. If the template cannot be compiled, each is the same error.
+
+    Raises:
+        UnrenderedError: if the limits cannot be set on this system.
+    """
+    job = json.dumps({"template": template, "renderings": list(renderings)}).encode()
+    try:
+        # -I: neither the environment nor the working directory has a say in what the child imports.
+        process = subprocess.Popen(  # noqa: S603 - our own script; the template goes in as data
+            [sys.executable, "-I", "-B", str(_CHILD)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={},
+        )
+    except OSError as error:
+        raise UnrenderedError(str(error)) from error
+    late = threading.Timer(WALL_SECONDS, process.kill)
+    late.start()
+    try:
+        answer = _ask(process, job)
+    finally:
+        late.cancel()
+        process.kill()
+        process.wait()
+    return _answers(answer.splitlines(), len(renderings))
+
+
+def _ask(process: subprocess.Popen[bytes], job: bytes) -> bytes:
+    """Write the job and read what comes, up to the limit. Not ``communicate``, which reads without one."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process.stdout as answer:
+        # A child that ends before it has read the job gives no answer.
+        with contextlib.suppress(BrokenPipeError), process.stdin as question:
+            question.write(job)
+        return answer.read(MAX_ANSWER_BYTES)
+
+
+def _answers(lines: list[bytes], count: int) -> list[Rendering]:
+    if not lines:
+        raise UnrenderedError("the process that renders templates could not start under its limits")
+    compiled, *rest = (json.loads(line) for line in lines)
+    if compiled:
+        return [Rendering(error=f"does not compile: {compiled['error']}")] * count
+    found = [Rendering(**answer) for answer in rest]
+    lost = Rendering(error="the process ended before, for its time or its memory")
+    return found + [lost] * (count - len(found))

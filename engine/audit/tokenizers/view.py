@@ -1,0 +1,178 @@
+"""tokenizer.json as ids, pieces and parts. Source of the rules: the tokenizers library 0.23 (model builders, serde)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+MODELS = frozenset({"BPE", "WordPiece", "WordLevel", "Unigram"})
+MAX_FAULTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class AddedToken:
+    """A token that is cut out of the text before the model sees it."""
+
+    id: int
+    content: str
+    special: bool
+    normalized: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why the library would refuse the file, and where."""
+
+    at: str
+    observed: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """What tokenizer.json says.
+
+    Args:
+        path: of the file.
+        model: BPE, WordPiece, WordLevel or Unigram; empty if it says none of them.
+        vocab: piece to id; of two pieces of a Unigram list with one text the last counts.
+        merges: the two sides of every merge.
+        added: in the order of the file.
+        parts: the objects ``normalizer``, ``pre_tokenizer``, ``post_processor``, ``decoder``, ``truncation``,
+            ``padding`` and ``options`` (the model without vocabulary and merges).
+        faults: the first reasons why the file cannot be loaded.
+    """
+
+    path: str
+    model: str
+    vocab: Mapping[str, int]
+    merges: tuple[tuple[str, str], ...]
+    added: tuple[AddedToken, ...]
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
+
+    @cached_property
+    def added_ids(self) -> dict[str, int]:
+        """Ids of the added tokens by text."""
+        return {token.content: token.id for token in self.added}
+
+    @cached_property
+    def texts(self) -> dict[int, str]:
+        """Text of every id; of two texts on one id the added one, then the last one counts."""
+        return {id_: text for text, id_ in self.vocab.items()} | {token.id: token.content for token in self.added}
+
+    @cached_property
+    def specials(self) -> frozenset[str]:
+        """Texts of the added tokens that are marked special."""
+        return frozenset(token.content for token in self.added if token.special)
+
+    @cached_property
+    def _any_added(self) -> re.Pattern[str] | None:
+        longest_first = sorted((token.content for token in self.added), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+    def id_of(self, text: str) -> int | None:
+        """Id of a token by its text."""
+        return self.added_ids.get(text, self.vocab.get(text))
+
+    def is_one_token(self, text: str) -> bool | None:
+        """Whether a text encodes to exactly one id of its own; None if only the model's pieces could tell."""
+        if text in self.added_ids:
+            return True
+        return None if text in self.vocab else False
+
+    def added_in(self, text: str) -> list[tuple[str, int]]:
+        """Added tokens in a text with their places, leftmost and longest first, as the library cuts them out."""
+        return [(m[0], m.start()) for m in self._any_added.finditer(text)] if self._any_added else []
+
+
+def parse_tokenizer(path: str, value: object) -> Tokenizer:
+    """The view of the parsed JSON of ``path``; what cannot be read is left out and stands in ``faults``."""
+    if not isinstance(value, dict):
+        return Tokenizer(path, "", {}, (), (), faults=(Fault("$", type(value).__name__, "an object"),))
+    faults: list[Fault] = []
+    model = value.get("model")
+    model = model if isinstance(model, dict) else {}
+    kind = _kind(model, faults)
+    vocab = _vocab(kind, model.get("vocab"), faults)
+    merges = tuple(_merges(model.get("merges"), faults)) if kind == "BPE" else ()
+    faults += _unbuilt(vocab, merges, model.get("continuing_subword_prefix"))
+    added = tuple(_added(value.get("added_tokens"), faults))
+    names = ("normalizer", "pre_tokenizer", "post_processor", "decoder", "truncation", "padding")
+    parts = {name: value.get(name) for name in names}
+    for name in names:
+        if parts[name] is not None and not isinstance(parts[name], dict):
+            faults.append(Fault(f"$.{name}", type(parts[name]).__name__, "an object or null"))
+            parts[name] = None
+    parts["options"] = {k: v for k, v in model.items() if k not in ("vocab", "merges")}
+    return Tokenizer(path, kind, vocab, merges, added, parts, tuple(faults[:MAX_FAULTS]))
+
+
+def _kind(model: Mapping[str, Any], faults: list[Fault]) -> str:
+    """The type of the model; old files leave it out, and its keys tell it."""
+    kind = model.get("type")
+    if kind is None and model:
+        kind = "BPE" if "merges" in model else "Unigram" if isinstance(model.get("vocab"), list) else "WordPiece"
+    if kind in MODELS:
+        return str(kind)
+    faults.append(Fault("$.model.type", f"{kind!r:.60}", "BPE, WordPiece, WordLevel or Unigram"))
+    return ""
+
+
+def _vocab(kind: str, vocab: object, faults: list[Fault]) -> dict[str, int]:
+    if kind == "Unigram" and isinstance(vocab, list):
+        found = {e[0]: i for i, e in enumerate(vocab) if isinstance(e, list) and len(e) == 2 and isinstance(e[0], str)}
+        if any(not isinstance(entry, list) or len(entry) != 2 for entry in vocab):
+            faults.append(Fault("$.model.vocab", "entries of another form", "pairs of piece and score"))
+        return found
+    if isinstance(vocab, dict):
+        found = {text: id_ for text, id_ in vocab.items() if type(id_) is int and 0 <= id_ < 1 << 32}
+        if len(found) != len(vocab):
+            text, id_ = next((t, i) for t, i in vocab.items() if t not in found)
+            faults.append(Fault("$.model.vocab", f"{text!r:.60}: {id_!r:.40}", "a whole number of at least 0"))
+        return found
+    if kind:
+        faults.append(Fault("$.model.vocab", type(vocab).__name__, "pieces with their ids"))
+    return {}
+
+
+def _merges(merges: object, faults: list[Fault]) -> Iterator[tuple[str, str]]:
+    """Merges in both spellings: "a b" and ["a", "b"]."""
+    if not isinstance(merges, list):
+        faults.append(Fault("$.model.merges", type(merges).__name__, "a list"))
+        return
+    for place, merge in enumerate(merges):
+        pair = merge.split(" ") if isinstance(merge, str) else merge
+        if isinstance(pair, list) and len(pair) == 2 and all(isinstance(side, str) for side in pair):
+            yield pair[0], pair[1]
+        elif not (isinstance(merge, str) and merge.startswith("#version")):
+            faults.append(Fault(f"$.model.merges[{place}]", f"{merge!r:.60}", "two pieces"))
+
+
+def _unbuilt(vocab: Mapping[str, int], merges: tuple[tuple[str, str], ...], prefix: object) -> Iterator[Fault]:
+    """Merges whose sides or result are no pieces: the library refuses them. The first few are enough."""
+    cut = len(prefix) if isinstance(prefix, str) else 0
+    found = 0
+    for place, (left, right) in enumerate(merges):
+        lost = next((piece for piece in (left, right, left + right[cut:]) if piece not in vocab), None)
+        if lost is not None and found < MAX_FAULTS:
+            found += 1
+            yield Fault(f"$.model.merges[{place}]", f"{lost!r:.60} is no piece", "pieces of the vocabulary")
+
+
+def _added(tokens: object, faults: list[Fault]) -> Iterator[AddedToken]:
+    if tokens is None:
+        return
+    if not isinstance(tokens, list):
+        faults.append(Fault("$.added_tokens", type(tokens).__name__, "a list"))
+        return
+    for place, token in enumerate(tokens):
+        entry = token if isinstance(token, dict) else {}
+        id_, content = entry.get("id"), entry.get("content")
+        if type(id_) is int and id_ >= 0 and isinstance(content, str) and content:
+            yield AddedToken(id_, content, entry.get("special") is True, entry.get("normalized") is True)
+        else:
+            faults.append(Fault(f"$.added_tokens[{place}]", f"{token!r:.60}", "an object with id and content"))
