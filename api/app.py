@@ -11,10 +11,10 @@ from api import errors
 from api.expert import Expert, default_source
 from api.limits import HeadAsGet, RequestLimits
 from api.reader import Source
-from api.routes import calculators, diagnoses, health, pages, pipeline
+from api.routes import audits, calculators, diagnoses, health, pages, pipeline
 from api.routes.knowledge import make_router
 from api.settings import Settings
-from api.store import KeyStore, Store
+from api.store import AuditLimits, AuditStore, KeyStore, Store
 from api.store.idempotency import KeyLimits
 from api.telemetry import Metrics, Telemetry, make_logger
 from engine import __version__
@@ -49,10 +49,12 @@ def create_app(settings: Settings, knowledge: Knowledge | None = None, source: S
     app.state.logger = logger
     app.state.store = store
     app.state.keys = KeyStore(store, _key_limits(settings), time.time)
+    app.state.audits = AuditStore(store, AuditLimits(settings.audits_kept, settings.audits_bytes), time.time)
     app.state.expert = Expert(settings, source or default_source(settings, knowledge), metrics)
     errors.install(app)
     for router in (
         diagnoses.router,
+        audits.router,
         make_router(),
         pipeline.router,
         calculators.router,
@@ -71,8 +73,10 @@ def _key_limits(settings: Settings) -> KeyLimits:
         keys=settings.idempotency_keys,
         size=settings.idempotency_bytes,
         seconds=settings.idempotency_seconds,
-        # A request may wait in the queue of the reading process before it is read.
-        in_flight_seconds=settings.reading_seconds * (settings.reading_queue + 1),
+        # A request may wait in the queue of the reading or the auditing process before it is its turn.
+        in_flight_seconds=max(
+            settings.reading_seconds * (settings.reading_queue + 1), settings.audit_seconds * (settings.audit_queue + 1)
+        ),
     )
 
 

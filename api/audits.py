@@ -112,32 +112,42 @@ class AuditJob:
         from engine.knowledge.cache import cache_folders
 
         paths = {name: self._located(name, text) for name, text in self.paths.items()}
-        directory = paths.pop("path")
-        declared: Path | WrittenIntent | None = paths.pop("intent", None)
+        directory = paths["path"]
+        declared: Path | WrittenIntent | None = paths.get("intent")
         if self.written is not None:
-            declared = WrittenIntent(self.written, self.beside or directory.parent)
+            declared = WrittenIntent(self.written, self.beside or self._around(directory))
         checkpoint = checkpoint_of(
             directory,
             declared,
-            **paths,
-            cache=cache_folders()[0] / "scans" if self.cached else None,
+            paths.get("base"),
+            paths.get("evals"),
+            paths.get("baseline"),
+            cache_folders()[0] / "scans" if self.cached else None,
             within=self.roots,
         )
         today = datetime.datetime.now(datetime.UTC).date()
         ledger = auditor.look(checkpoint)
         results = {
-            lang: auditor.judge(checkpoint, ledger, policy=self.policy, today=today, lang=lang)
-            for lang in LANGUAGES
+            lang: auditor.judge(checkpoint, ledger, policy=self.policy, today=today, lang=lang) for lang in LANGUAGES
         }
         return {lang: Audit(id=self.id, **dict(result)).model_dump_json().encode() for lang, result in results.items()}
+
+    def _around(self, directory: Path) -> Path:
+        """The folder that holds the checkpoint; a root itself stands for its own, as nothing may be read beside it."""
+        real = directory.resolve()
+        return real if any(real == root.resolve() for root in self.roots) else real.parent
 
     def _located(self, name: str, text: str) -> Path:
         """The path, a relative one below the first root that has it; checked, so that a wrong one can be named."""
         from engine.audit.given import inside
 
-        path = next((root / text for root in self.roots if (root / text).exists()), self.roots[0] / text)
-        real = inside(path, self.roots)  # before anything is said of what is there and what is not
-        if not (real.is_dir() if name in ("path", "base") else real.exists()):
+        try:
+            path = next((root / text for root in self.roots if (root / text).exists()), self.roots[0] / text)
+            real = inside(path, self.roots)  # before anything is said of what is there and what is not
+            usable = real.is_dir() if name in ("path", "base") else real.exists()
+        except OSError:  # a name that is too long, a folder that may not be entered
+            usable = False
+        if not usable:
             raise _wrong(f"/{name}", say("not-there"), say("send-there"))
         return path
 

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from api.audits import AuditJob
     from api.settings import Settings
     from api.submission import Submission
     from api.telemetry import Metrics
+    from engine.audit.decide import Auditor
     from engine.diagnose import Diagnoser
     from engine.knowledge.knowledge import Knowledge
     from engine.model.base import Lang
@@ -54,6 +56,12 @@ def _build(knowledge: Knowledge) -> Diagnoser:
     return Diagnoser(knowledge, keep=True)
 
 
+def _build_auditor(knowledge: Knowledge) -> Auditor:
+    from engine.audit.decide import Auditor
+
+    return Auditor(knowledge)
+
+
 @dataclass(frozen=True)
 class WhyNot:
     """Parse a submission and explain why a cause does not lead; a job for the reading process."""
@@ -69,11 +77,12 @@ class WhyNot:
 
 @dataclass
 class Generation:
-    """An engine with the knowledge it was built from and the process that reads for it."""
+    """An engine with the knowledge it was built from, and the processes that read for it and that audit."""
 
     knowledge: Knowledge
     diagnoser: Diagnoser
     reader: Reader
+    auditing: Reader
     users: int = 0
     retired: bool = False
 
@@ -82,6 +91,7 @@ class Generation:
         if self.retired and not self.users:
             self.diagnoser.close()
             self.reader.close()
+            self.auditing.close()
 
 
 class Expert:
@@ -184,6 +194,16 @@ class Expert:
             )
             return answer
 
+    async def audit(self, job: AuditJob) -> dict[Lang, bytes]:
+        """Audit a checkpoint in a process of its own, one after the other; the result as JSON in each language.
+
+        Raises:
+            Problem: if the checkpoint cannot be audited, or not in time.
+        """
+        with self.lease() as generation:
+            texts: dict[Lang, bytes] = await generation.auditing.run(job)
+            return texts
+
     def self_test(self, case: Case) -> str:
         """What answered a known ``case``; raises what the engine raises."""
         with self.lease() as generation:
@@ -207,7 +227,16 @@ class Expert:
 
     async def _new_generation(self, reader: Reader) -> Generation:
         knowledge = await asyncio.to_thread(self._source.load)
-        return Generation(knowledge, self._source.build(knowledge), reader)
+        return Generation(knowledge, self._source.build(knowledge), reader, self._new_auditing())
+
+    def _new_auditing(self) -> Reader:
+        return Reader(
+            Source(self._source.load, _build_auditor),
+            start_seconds=self._settings.validation_seconds,
+            seconds=self._settings.audit_seconds,
+            queue=self._settings.audit_queue,
+            late="audit-timeout",
+        )
 
     def _swap(self, generation: Generation | None) -> None:
         old, self._current = self._current, generation

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotent-Replayed"
 PATTERN = r'^("[!#-~]{1,126}"|[!#-~]{1,128})$'
-_KEPT_HEADERS = ("content-type", "content-language", "vary")
+_KEPT_HEADERS = ("content-type", "content-language", "vary", "location")
 
 
 class IdempotentRoute(APIRoute):

@@ -10,7 +10,7 @@ from api.messages import say
 from api.problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from api.documents import Format
 
@@ -25,12 +25,30 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
     }
 )
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s\";]*)", re.IGNORECASE)
+_QUALITY = re.compile(r";\s*q\s*=\s*(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*(?:;|$)", re.IGNORECASE)
 _UTF8 = frozenset({"utf-8", "utf8", "us-ascii", "ascii"})  # ASCII is a part of UTF-8
 
 
 def media_type(content_type: str) -> str:
     """The type without its parameters, in lower case."""
     return content_type.split(";", 1)[0].strip().lower()
+
+
+def preferred(accept: str | None, offered: Sequence[str]) -> str:
+    """The offered type that an ``Accept`` header likes best (RFC 9110, 12.5.1); the first if it likes none better."""
+    wanted = [_weighed(part) for part in (accept or "*/*").split(",")[:32]]
+
+    def liking(kind: str) -> float:
+        ranges = (kind, f"{kind.partition('/')[0]}/*", "*/*")
+        return next((quality for name in ranges for range_, quality in wanted if range_ == name), 0.0)
+
+    return max(offered, key=liking)
+
+
+def _weighed(part: str) -> tuple[str, float]:
+    """A media range and its quality; what is no number counts as none."""
+    quality = _QUALITY.search(part)
+    return media_type(part), float(quality[1]) if quality else 1.0
 
 
 def require_utf8(content_type: str) -> None:

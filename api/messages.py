@@ -156,6 +156,15 @@ _MESSAGES: Mapping[str, Words] = MappingProxyType(
             "The case was not read within {seconds:g} seconds. Send fewer or smaller files.",
             "案例未在 {seconds:g} 秒内读完。请少传或传小一些的文件。",
         ),
+        "no-audit": Words("No audit is kept under this id.", "没有保存此 id 的审计。"),
+        "no-roots": Words(
+            "This service audits no checkpoint by its path: TRAINTRIAGE_AUDIT_ROOTS names no folder. Send the files.",
+            "此服务不按路径审计检查点：TRAINTRIAGE_AUDIT_ROOTS 未列出文件夹。请上传文件。",
+        ),
+        "outside-roots": Words(
+            "A path leads out of the folders that may be audited.", "有路径超出了允许审计的文件夹。"
+        ),
+        "audit-timeout": Words("The audit did not end within {seconds:g} seconds.", "审计未在 {seconds:g} 秒内完成。"),
         "invalid": Words("{where}: {reason.en}. {send.en}{more.en}", "{where}：{reason.zh}。{send.zh}{more.zh}"),
         "more": Words(" ({count} errors in all)", "（共 {count} 处错误）"),
         "one": Words("", ""),
@@ -169,6 +178,26 @@ _MESSAGES: Mapping[str, Words] = MappingProxyType(
             "Parts are 'case' (once, JSON or YAML) and 'files' (any number).",
             "可用的部分是 case（一次，JSON 或 YAML）与 files（任意个）。",
         ),
+        "known-audit-parts": Words(
+            "Parts are 'files', 'base', 'evals', 'baseline' and 'evidence' (files, any number), 'intent' and 'policy' "
+            "(texts, once).",
+            "可用的部分是 files、base、evals、baseline、evidence（文件，任意个），intent 与 policy（文本，各一次）。",
+        ),
+        "send-checkpoint": Words("Send the files of the checkpoint.", "请发送检查点的文件。"),
+        "empty-folder": Words("the folder is empty", "文件夹是空的"),
+        "not-there": Words("it is not there, or cannot be read", "不存在或无法读取"),
+        "send-there": Words(
+            "Send the path of a folder, or where it fits a file, that exists.",
+            "请发送存在的文件夹（或可用时文件）的路径。",
+        ),
+        "no-policy": Words("no policy has this id", "没有此 id 的策略"),
+        "bad-file-name": Words("the name of a file is no relative path", "有文件名不是相对路径"),
+        "send-relative-name": Words(
+            "Send each file under its path in the folder, such as weights/model.safetensors, at most 16 levels deep.",
+            "请用文件在文件夹中的相对路径作文件名，如 weights/model.safetensors，最多 16 层。",
+        ),
+        "file-twice": Words("two files have the same name", "两个文件同名"),
+        "send-file-once": Words("Send each file once.", "每个文件只发一次。"),
         "key-used": Words("it was used before for another request", "它已用于另一个请求"),
         "send-new-key": Words("Send a new key.", "请换一个新键。"),
         "no-key": Words("it is not a key", "它不是键"),

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
+from api.audits import AuditRequest
 from api.described import COMPONENTS, ProblemDocument
 from api.idempotency import HEADER, PATTERN
 from engine.calculators.memory import MemoryRequest
@@ -16,7 +17,7 @@ from engine.calculators.tokens import TokensRequest
 from engine.model.case import Case
 from engine.model.kb import PARADIGM_ALIASES
 
-_REQUESTS = (Case, TokensRequest, MemoryRequest)
+_REQUESTS = (Case, AuditRequest, TokensRequest, MemoryRequest)
 _DESCRIPTION = """\
 Rule-based diagnosis of training incidents. Send what you have — a sentence, a few numbers, a log — and get ranked
 causes, the evidence for and against each, and the next check to make. The same input gives the same answer.
@@ -25,6 +26,7 @@ Errors are problem documents (RFC 9457). JSON bodies may contain NaN and Infinit
 """
 _TAGS = [
     {"name": "diagnoses", "description": "A case in, ranked causes and next checks out."},
+    {"name": "audits", "description": "A checkpoint in; pass, fail or not enough evidence out, gate by gate."},
     {"name": "knowledge", "description": "What the service knows: causes, findings, facts, checks and gates."},
     {"name": "pipeline", "description": "The training step, station by station."},
     {"name": "calculators", "description": "Arithmetic that needs no diagnosis."},
@@ -113,11 +115,33 @@ def _request_schemas() -> dict[str, Any]:
         "additionalProperties": False,
         "anyOf": [{"required": ["case"]}, {"required": ["files"], "properties": {"files": {"minItems": 1}}}],
     }
+    definitions["AuditUpload"] = _audit_upload()
     case["anyOf"] = [{"required": ["report"], "properties": {"report": {"type": "string", "pattern": r"\S"}}}]
     for key in _CONTENT_KEYS:
         filled = {"minProperties": 1} if key in {"files", "facts"} else {"minItems": 1, "minLength": 1}
         case["anyOf"].append({"required": [key], "properties": {key: {**filled, "not": {"type": "null"}}}})
     return definitions
+
+
+def _audit_upload() -> dict[str, Any]:
+    def files(description: str) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string", "format": "binary"}, "description": description}
+
+    return {
+        "type": "object",
+        "description": "A checkpoint in parts. Every file is sent under its path in its folder, with slashes.",
+        "properties": {
+            "files": {**files("The files of the checkpoint."), "minItems": 1},
+            "base": files("Files of the checkpoint it was trained from."),
+            "evals": files("Results of its evaluations."),
+            "baseline": files("The same of what it is compared with."),
+            "evidence": files("Files that the intent names, relative to it."),
+            "intent": {"type": "string", "description": "The declared intent, YAML or JSON."},
+            "policy": {"type": "string", "description": "Id of a policy; else the one that fits best."},
+        },
+        "required": ["files"],
+        "additionalProperties": False,
+    }
 
 
 def _in_one_language(schema: Any) -> None:
@@ -191,7 +215,7 @@ async def _add_parameter_examples(client: Any, path: str, operation: dict[str, A
             continue
         query = "?status=stable&limit=1" if plural == "causes" else "?limit=1"
         page = (await client.get(f"/v1/{plural}{query}", headers={"X-Request-ID": "openapi-example"})).json()
-        if page["items"]:
+        if page.get("items"):  # audits have no list
             parameter["example"] = page["items"][0]["id"]
 
 

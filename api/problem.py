@@ -98,6 +98,28 @@ _KINDS = (
         ),
     ),
     Kind(
+        "unknown-audit",
+        404,
+        Words("No audit has this id", "没有此 id 的审计"),
+        Words(
+            "The id is none of a kept audit. Audits are kept until newer ones push them out; audit the checkpoint "
+            "again, which takes little time if its files did not change.",
+            "没有保存此 id 的审计。较旧的审计会被新的挤出；请重新审计，文件未变时很快。",
+        ),
+    ),
+    Kind(
+        "outside-roots",
+        403,
+        Words("This path may not be read", "不允许读取此路径"),
+        Words(
+            "A checkpoint on the disk of the service can be audited only below the folders in "
+            "TRAINTRIAGE_AUDIT_ROOTS, links followed; by default there are none. Send the files as multipart/form-data "
+            "instead, or ask those who run the service.",
+            "只有 TRAINTRIAGE_AUDIT_ROOTS 中的文件夹（跟随链接后）里的检查点可按路径审计；默认没有。"
+            "请改用 multipart/form-data 上传文件，或联系服务的维护者。",
+        ),
+    ),
+    Kind(
         "method-not-allowed",
         405,
         Words("This path has no such method", "此路径没有这个方法"),
@@ -203,6 +225,16 @@ _KINDS = (
         Words(
             "More large cases wait to be read than the service takes. Try again after the seconds in Retry-After.",
             "等待读取的大案例超出服务的接纳量。请在 Retry-After 的秒数之后重试。",
+        ),
+    ),
+    Kind(
+        "audit-timeout",
+        503,
+        Words("The audit did not end in time", "审计未能按时完成"),
+        Words(
+            "Reading the checkpoint took longer than allowed. Audit a large one on the machine that holds it, with "
+            "traintriage audit.",
+            "读取检查点超过了允许的时间。大的检查点请在其所在的机器上用 traintriage audit 审计。",
         ),
     ),
     Kind(

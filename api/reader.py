@@ -23,16 +23,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """Where knowledge and engine come from; both can be passed to another process."""
+    """Where knowledge and engine come from; both can be passed to another process.
+
+    The engine is a diagnoser, or in the auditing process an auditor; a job knows which.
+    """
 
     load: Callable[[], Knowledge]
-    build: Callable[[Knowledge], Diagnoser]
+    build: Callable[[Knowledge], Any]
 
 
 class Job(Protocol):
     """Something to do in the reading process; can be passed to it."""
 
-    def __call__(self, diagnoser: Diagnoser, /) -> Any:
+    def __call__(self, engine: Any, /) -> Any:
         """Do it."""
 
 
@@ -64,11 +67,14 @@ class Reader:
     A process of our own and not a pool, because a job that never returns must be ended, and a pool cannot do that.
     """
 
-    def __init__(self, source: Source, *, start_seconds: float, seconds: float, queue: int) -> None:
+    def __init__(
+        self, source: Source, *, start_seconds: float, seconds: float, queue: int, late: str = "reading-timeout"
+    ) -> None:
         self._source = source
         self._start_seconds = start_seconds
         self._seconds = seconds
         self._queue = queue
+        self._late = late
         self._waiting = 0
         self._lock = asyncio.Lock()
         self._process: multiprocessing.process.BaseProcess | None = None
@@ -100,8 +106,8 @@ class Reader:
                 return await self._do(self._seconds, job)
         except TimeoutError as error:
             raise Problem(
-                "reading-timeout",
-                say("reading-timeout", seconds=self._seconds),
+                self._late,
+                say(self._late, seconds=self._seconds),
                 headers={"Retry-After": "60"},
             ) from error
         finally:
@@ -159,7 +165,7 @@ class Reader:
 def _serve(connection: Connection, source: Source) -> None:
     """The reading process: load knowledge and engine once, then do one job after the other."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends this process
-    diagnoser: Diagnoser | None = None
+    engine: Any = None
     digest = ""
     while True:
         try:
@@ -167,10 +173,10 @@ def _serve(connection: Connection, source: Source) -> None:
         except EOFError:
             return
         try:
-            if diagnoser is None:
+            if engine is None:
                 knowledge = source.load()
-                diagnoser, digest = source.build(knowledge), knowledge.digest
-            answer = ("value", digest if job is None else job(diagnoser))
+                engine, digest = source.build(knowledge), knowledge.digest
+            answer = ("value", digest if job is None else job(engine))
         except Problem as problem:
             answer = ("problem", problem)
         except Exception:  # noqa: BLE001 - told to the parent, which logs it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -29,6 +30,10 @@ def _names(value: Any) -> Any:
     return tuple(name.strip().lower() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
 
 
+def _folders(value: Any) -> Any:
+    return tuple(Path(name) for name in value.split(os.pathsep) if name.strip()) if isinstance(value, str) else value
+
+
 class Settings(Frozen):
     """Settings of the service. ``TRAINTRIAGE_<NAME>`` sets the one of that name."""
 
@@ -51,6 +56,13 @@ class Settings(Frozen):
     body_seconds: float = Field(60.0, gt=0, description="Time the body of a request may take to arrive.")
     reading_seconds: float = Field(60.0, gt=0, description="Time one case may take to be read.")
     reading_queue: int = Field(16, ge=1, description="Cases that may wait to be read; more are refused for now.")
+    audit_roots: Annotated[tuple[Path, ...], BeforeValidator(_folders)] = Field(
+        (), description=f"Folders whose checkpoints may be audited by path, with {os.pathsep!r} between them."
+    )
+    audit_seconds: float = Field(600.0, gt=0, description="Time one audit may take.")
+    audit_queue: int = Field(2, ge=1, description="Audits that may run or wait; more are refused for now.")
+    audits_kept: int = Field(1_000, ge=1, description="Most audits kept; the oldest go first.")
+    audits_bytes: int = Field(256 * MB, ge=MB, description="Most bytes of kept audits; the oldest go first.")
     validation_seconds: float = Field(60.0, gt=0, description="Time a new knowledge base may take to load.")
     idempotency_seconds: float = Field(86_400.0, gt=0, description="How long answers to a key are kept.")
     idempotency_keys: int = Field(10_000, ge=1, description="Most keys kept; the oldest go first.")

@@ -43,6 +43,8 @@ __all__ = ["Diagnoser", "EvidenceFile"]
 
 _PASSES, _FAILS, _ADVICE, _AGAINST = "passes:", "fails:", "advice:", "against:"
 _TIMELINE_LIMIT = 30
+# Where no finding at all is present, words may say which causes to look at, but never lift one above unknown.
+_UNSUPPORTED = 0.25
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,8 @@ class Diagnoser:
         self._engine = RuleEngine(RuleBook.compile(rules(knowledge)), check)
         self._network = Network.build(list(knowledge.active_causes.values()), knowledge.findings, knowledge.calibration)
         causes, findings = self._network.causes, knowledge.findings
-        self._similarity = Similarity(kept("words", lambda: similarity.index_of(causes, findings)))
+        worth, examples = knowledge.calibration.resemblance, knowledge.examples
+        self._similarity = Similarity(kept("words", lambda: similarity.index_of(causes, findings, examples)), worth)
 
     @property
     def stats(self) -> EngineStats:
@@ -120,12 +123,16 @@ class Diagnoser:
         """Every decided finding of a case, as the ranking sees it; what scores, fits and examples are made of."""
         return _known(self._findings(observed).concluded)
 
-    def conclude(self, observed: Observed, *, lang: Lang = "en", limit: int = 10) -> Diagnosis:
-        """From what was read to the diagnosis, in ``lang``, with at most ``limit`` causes."""
-        worked = self._work(observed, lang)
+    def conclude(self, observed: Observed, *, lang: Lang = "en", limit: int = 10, own: str | None = None) -> Diagnosis:
+        """From what was read to the diagnosis, in ``lang``, with at most ``limit`` causes.
+
+        ``own`` is the cause whose examples hold this very text: see :meth:`resemblance`.
+        """
+        worked = self._work(observed, lang, own)
         explainer = worked.explainer
         abnormal = explainer.abnormal()
-        causes = explainer.causes(limit) if abnormal else []
+        alike = _unread(observed) and bool(explainer.ranking.resemblance.any())
+        causes = explainer.causes(limit) if abnormal or alike else []
         decided = frozenset(explainer.concluded)
         planned = plan(explainer.ranking, self.knowledge.checks, self.knowledge.findings, decided) if abnormal else []
         next_checks = [explainer.next_check(item) for item in planned]
@@ -140,7 +147,7 @@ class Diagnoser:
             causes=causes,
             unknown=explainer.unknown(next_checks),
             next_checks=next_checks,
-            families=explainer.families() if abnormal else [],
+            families=explainer.families() if abnormal or alike else [],
             also_likely=explainer.also_likely(causes),
             findings=[explainer.finding_out(c) for c in abnormal],
             context=[explainer.finding_out(c) for c in context],
@@ -167,18 +174,25 @@ class Diagnoser:
         concluded = conclusions(self.knowledge.findings, decisions, facts, reported)
         return _Findings(facts, derived, decisions, answered_by, concluded)
 
-    def _work(self, observed: Observed, lang: Lang) -> _Worked:
+    def _work(self, observed: Observed, lang: Lang, own: str | None = None) -> _Worked:
         found = self._findings(observed)
-        ranking = rank(self._network, _known(found.concluded), observed.paradigm, self.resemblance(observed))
+        known, alike = _known(found.concluded), self.resemblance(observed, own)
+        if not any(k.present for k in known):
+            alike = alike * _UNSUPPORTED
+        ranking = rank(self._network, known, observed.paradigm, alike)
         explainer = Explainer(
             lang, ranking, found.concluded, found.facts,
             self.knowledge.facts, self.knowledge.findings, self.knowledge.checks, _unread(observed),
         )  # fmt: skip
         return _Worked(observed, found.facts, found.derived, found.decisions, found.answered_by, explainer)
 
-    def resemblance(self, observed: Observed) -> Array:
-        """For every diagnosed cause in order of id, the bits by which the report's words resemble its description."""
-        return self._similarity.bits(observed.text, self.knowledge.calibration.caps.resemblance_bits)
+    def resemblance(self, observed: Observed, own: str | None = None) -> Array:
+        """For every diagnosed cause in order of id, the bits by which the words resemble what is written of it.
+
+        An example is not compared with itself: ``own`` names the cause beside which it stands.
+        """
+        row = self._network.row.get(own) if own is not None else None
+        return self._similarity.bits(observed.text, row)
 
     def _calculation(self, fact: str, worked: _Worked, lang: Lang) -> CalculationOut:
         derivation = self._derivations[fact]

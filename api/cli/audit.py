@@ -132,7 +132,7 @@ def _told_as_problems() -> Iterator[None]:
         raise Problem("nothing to audit", str(error), NOTHING_TO_DO) from None
     except IntentError as error:
         raise Problem("the intent cannot be used", str(error)) from None
-    except UnreadableError as error:
+    except (UnreadableError, OSError) as error:
         raise Problem("cannot audit", str(error)) from None
 
 

@@ -273,11 +273,8 @@ def _examples(diagnoser: Diagnoser, root: Path | None) -> list[Example]:
             observed = diagnoser.collect(case_from(owned.case.case))
             name = f"{owned.cause_id}::{owned.case.name}"
             family = causes[owned.cause_id].family
-            examples.append(
-                Example(
-                    name, family, tuple(diagnoser.known(observed)), observed.paradigm, diagnoser.resemblance(observed)
-                )
-            )
+            alike = diagnoser.resemblance(observed, owned.cause_id)
+            examples.append(Example(name, family, tuple(diagnoser.known(observed)), observed.paradigm, alike))
     return examples
 
 

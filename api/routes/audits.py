@@ -14,8 +14,7 @@ from api.audits import Audit, AuditRequest, job_for, uploaded
 from api.described import COMPONENTS, POST_PROBLEMS, REPLAY_HEADER, json_or_yaml, problems
 from api.exchange import LangParameters, expert_of
 from api.idempotency import IdempotentRoute
-from api.language import preferred
-from api.media import MULTIPART, media_type
+from api.media import MULTIPART, media_type, preferred
 from api.messages import say
 from api.multipart import read_form
 from api.problem import Problem
@@ -24,7 +23,8 @@ from api.store import AuditStore
 from api.submission import read_model
 from engine.model.base import Lang
 
-router = APIRouter(prefix="/v1/audits", tags=["audits"], route_class=IdempotentRoute)
+router = APIRouter(tags=["audits"])
+_posting = APIRouter(route_class=IdempotentRoute)
 
 _VARY = {"Vary": "Accept, Accept-Language"}
 _EXAMPLE_REQUEST = {
@@ -48,8 +48,8 @@ def _example() -> Any:
     return json.loads((files("api") / "static" / "audit" / "example.json").read_text("utf-8"))
 
 
-@router.post(
-    "",
+@_posting.post(
+    "/v1/audits",
     operation_id="create_audit",
     summary="Audit a checkpoint",
     status_code=201,
@@ -69,8 +69,9 @@ def _example() -> Any:
 async def create_audit(request: Request, query: Annotated[LangParameters, Query()]) -> Response:
     """Look at every file of a checkpoint and decide each gate: pass, fail, not enough evidence, not applicable, waived.
 
-    The checkpoint lies on the disk of the service, below a folder in TRAINTRIAGE_AUDIT_ROOTS, or is sent as `files` of
-    a multipart body under relative names. Nothing in it is executed or imported. The answer comes when the audit is done.
+    The checkpoint lies on the disk of the service, below a folder in TRAINTRIAGE_AUDIT_ROOTS, or is sent as `files`
+    of a multipart body under relative names. Nothing in it is executed or imported. The answer comes when the audit
+    is done.
     """
     lang = query.chosen(request)
     audit_id = uuid.uuid4().hex
@@ -85,8 +86,11 @@ async def create_audit(request: Request, query: Annotated[LangParameters, Query(
     return Response(texts[lang], 201, headers, "application/json")
 
 
+router.include_router(_posting)
+
+
 @router.get(
-    "/{audit_id}",
+    "/v1/audits/{audit_id}",
     operation_id="get_audit",
     summary="Read an audit again",
     response_model=Audit,

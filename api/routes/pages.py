@@ -15,7 +15,7 @@ from api.problem import KINDS, Problem
 
 router = APIRouter(include_in_schema=False)
 # No script at all, and nothing from anywhere else: a page of this service can neither call out nor be framed.
-_HEADERS = {
+PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -32,13 +32,13 @@ async def get_openapi_document(request: Request) -> Response:
 @router.get("/docs")
 async def get_docs(request: Request) -> HTMLResponse:
     """The same for reading."""
-    return HTMLResponse(pages.docs(await _document(request)), headers=_HEADERS)
+    return HTMLResponse(pages.docs(await _document(request)), headers=PAGE_HEADERS)
 
 
 @router.get("/")
 async def get_start_page() -> HTMLResponse:
     """Where to go from here."""
-    return HTMLResponse(pages.start(), headers=_HEADERS)
+    return HTMLResponse(pages.start(), headers=PAGE_HEADERS)
 
 
 @router.get("/problems/{slug}")
@@ -48,7 +48,7 @@ async def get_problem_page(request: Request, slug: str) -> HTMLResponse:
     if kind is None:
         raise Problem("not-found", say("no-kind"))
     lang = language.asked(request)
-    return HTMLResponse(pages.problem(kind, lang), headers={**_HEADERS, **VARY, "Content-Language": lang})
+    return HTMLResponse(pages.problem(kind, lang), headers={**PAGE_HEADERS, **VARY, "Content-Language": lang})
 
 
 async def _document(request: Request) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from engine.audit.tensors import TensorInfo, TensorStats
 
 if TYPE_CHECKING:
     from engine.audit.gguf import GgufHeader
+    from engine.audit.pickles.survey import Survey
     from engine.audit.scan import Scan
 
 Kind = Literal[
@@ -106,6 +107,13 @@ class Checkpoint:
         return found
 
     @cached_property
+    def pickles(self) -> Survey:
+        """Every pickle of the folder, read symbolically, once."""
+        from engine.audit.pickles.survey import survey
+
+        return survey(self.folder)
+
+    @cached_property
     def gguf(self) -> dict[str, GgufHeader]:
         """The header of every GGUF file, by path."""
         from engine.audit.gguf import read_gguf
@@ -129,11 +137,18 @@ class Checkpoint:
         )
 
     @cached_property
-    def named(self) -> dict[str, TensorInfo]:
-        """Every tensor that the model's files declare, whether its bytes are there or not, by its name without what
-        wrappers put into it."""
+    def declared_tensors(self) -> dict[str, TensorInfo]:
+        """Every tensor that the model's files declare, whether its bytes are there or not."""
         declared = (tensor for path in self.weight_files for tensor in self.headers[path].declared)
-        return {unwrapped(name): t for name, t in (_by_name(declared) or _by_name(self._other_tensors)).items()}
+        return _by_name(declared) or _by_name(self._other_tensors)
+
+    @cached_property
+    def named(self) -> dict[str, TensorInfo]:
+        """The declared tensors by the model's own names: without wrappers, if most names have them."""
+        plain = self.declared_tensors
+        bare = {unwrapped(name): tensor for name, tensor in plain.items()}
+        wrapped = sum(name != tensor.name for name, tensor in bare.items())
+        return bare if wrapped * 2 > len(plain) else plain
 
     @cached_property
     def weight_files(self) -> tuple[str, ...]:
@@ -145,7 +160,7 @@ class Checkpoint:
         """Tensors of pickles, else of GGUF files."""
         from engine.audit.pickles import torch_tensors
 
-        tensors = list(torch_tensors(self.folder))
+        tensors = list(torch_tensors(self.folder, self.pickles))
         wanted = _model_files({t.file for t in tensors}, set(self.weight_map.values()), self.kind == "adapter")
         found = [tensor for tensor in tensors if tensor.file in wanted]
         return found or [tensor for header in self.gguf.values() for tensor in header.tensors]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 Z95 = 1.96
 # A difference is detected at 5 % (two-sided, 1.96) in 80 % of the cases (0.84) from this many standard errors on.
 DETECTABLE = 2.8
+MOST_EXACT = 500
 
 
 def wilson_lower(share: float, items: float, z: float = Z95) -> float:
@@ -24,11 +25,17 @@ def wilson_lower(share: float, items: float, z: float = Z95) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A mean difference with its standard error; ``items`` is how many pairs it rests on, 0 if it is not paired."""
+    """A mean difference with its standard error.
+
+    Args:
+        items: how many pairs it rests on, 0 if it is not paired.
+        flips: of items that score 0 or 1, how many differ by 1 and how many by -1; None for others.
+    """
 
     mean: float
     error: float
     items: int = 0
+    flips: tuple[int, int] | None = None
 
     @property
     def z(self) -> float:
@@ -36,6 +43,16 @@ class Difference:
         if self.error > 0:
             return self.mean / self.error
         return math.copysign(math.inf, self.mean) if self.mean else 0.0
+
+    @property
+    def p(self) -> float:
+        """The chance of so large a difference without a true one, one-sided.
+
+        Exact where few items flipped (the sign test of Q. McNemar 1947): the normal law is no good there.
+        """
+        if self.flips is not None and sum(self.flips) <= MOST_EXACT:
+            return at_least_heads(self.flips[0], sum(self.flips))
+        return one_sided(self.z)
 
     @property
     def detectable(self) -> float:
@@ -49,7 +66,9 @@ def paired(ours: Sequence[float], theirs: Sequence[float]) -> Difference:
     count = len(differences)
     mean = math.fsum(differences) / count
     variance = math.fsum((value - mean) ** 2 for value in differences) / (count - 1)
-    return Difference(mean, math.sqrt(variance / count), count)
+    up, down = (sum(1 for value in differences if value == step) for step in (1.0, -1.0))
+    whole = up + down == sum(1 for value in differences if value)
+    return Difference(mean, math.sqrt(variance / count), count, (up, down) if whole else None)
 
 
 def unpaired(difference: float, ours: float, theirs: float) -> Difference:
@@ -65,6 +84,11 @@ def items_needed(difference: Difference, items: float, tolerance: float) -> int:
 def one_sided(z: float) -> float:
     """The chance of a standard normal value of at least ``z``."""
     return 0.5 * math.erfc(z / math.sqrt(2))
+
+
+def at_least_heads(heads: int, tosses: int) -> float:
+    """The chance of at least so many heads in tosses of a fair coin."""
+    return sum(math.comb(tosses, count) for count in range(heads, tosses + 1)) / (1 << tosses)
 
 
 def holm(tests: Sequence[tuple[float, float]]) -> list[bool]:

@@ -34,6 +34,7 @@ class TrainerState:
         document: the whole, for what is no series; empty if the file is damaged.
         folder_step: N if it lies in a folder ``checkpoint-N``.
         of_step: whether the weights beside it are those of its last step.
+        scheduler_step: ``last_epoch`` of the scheduler.pt beside it.
     """
 
     label: str
@@ -41,6 +42,7 @@ class TrainerState:
     document: Mapping[str, Any]
     folder_step: int | None
     of_step: bool
+    scheduler_step: float | None = None
 
     def number(self, key: str) -> float | None:
         """A number beside the history."""
@@ -51,6 +53,12 @@ class TrainerState:
         """Steps and values of a metric; of several stretches the longest."""
         found = max((s for s in self.record.series if s.name == name), key=len, default=None)
         return (found.steps, found.values) if found is not None else (np.empty(0), np.empty(0))
+
+    def evaluations(self, name: str) -> tuple[Floats, Floats]:
+        """The same of an evaluated metric, in order of steps; of two at one step (the best once more) the first."""
+        steps, values = self.series(name)
+        order, first = np.unique(steps, return_index=True)
+        return order, values[first]
 
     @property
     def best_step(self) -> int | None:
@@ -103,14 +111,28 @@ def read_state(checkpoint: Checkpoint) -> TrainerState:
     record = read(content, label)
     if record.read.format != "trainer_state":
         raise NoEvidenceError(Text(en=f"{label} holds no training history.", zh=f"{label} 中没有训练历史。"))
-    named = _STEP.search(label if bundle.folder is not checkpoint.folder else _path_in(checkpoint, path))
-    beside = bool(named) or any(name in bundle.folder.entries for name in _BESIDE)
+    inside = bundle.folder is checkpoint.folder
+    # The checkpoint's folder may be called checkpoint-N itself.
+    named = _STEP.search(f"{checkpoint.folder.root.resolve().name}/{path}" if inside else label)
+    beside = path.rpartition("/")[0]
+    saved = bool(named) or any(f"{beside}/{name}".lstrip("/") in bundle.folder for name in _BESIDE)
     return TrainerState(
         label,
         record,
         parse_json(label, content).mapping,
         int(named[1]) if named else None,
-        beside or not record.config.get("best_model_checkpoint"),
+        saved or not record.config.get("best_model_checkpoint"),
+        _scheduler_step(checkpoint, f"{beside}/scheduler.pt".lstrip("/")) if inside else None,
+    )
+
+
+def _scheduler_step(checkpoint: Checkpoint, path: str) -> float | None:
+    if path not in checkpoint.folder:
+        return None
+    from engine.audit.pickles.values import named
+
+    return next(
+        (step for one in checkpoint.pickles.of(path) if (step := _number(named(one.value), "last_epoch"))), None
     )
 
 
@@ -120,10 +142,14 @@ def _place(checkpoint: Checkpoint) -> tuple[Bundle, str]:
         bundle = declared(checkpoint, name, "evidence.trainer_state")
         if bundle.single is None:
             raise NoEvidenceError(Text(en=f"{name!r} is a folder, not a file.", zh=f"{name!r} 是目录而不是文件。"))
+        file, root = (bundle.folder.root / bundle.single).resolve(), checkpoint.folder.root.resolve()
+        inside = file.relative_to(root).as_posix() if file.is_relative_to(root) else ""
+        if inside in checkpoint.folder:
+            return Bundle(name, checkpoint.folder, inside), inside
         return bundle, bundle.single
     found = [e.path for e in checkpoint.folder.files() if e.name == STATE]
-    inside = [path for path in found if _STEP.search(path)]
-    latest = max(inside, key=lambda path: int(_step_of(path)), default=None)
+    numbered = [path for path in found if _STEP.search(path)]
+    latest = max(numbered, key=lambda path: int(_step_of(path)), default=None)
     path = STATE if STATE in found else latest
     if path is None:
         raise NoEvidenceError(
@@ -135,8 +161,3 @@ def _place(checkpoint: Checkpoint) -> tuple[Bundle, str]:
 def _step_of(path: str) -> str:
     named = _STEP.search(path)
     return named[1] if named else "0"
-
-
-def _path_in(checkpoint: Checkpoint, path: str) -> str:
-    """The path with the name of the checkpoint's folder before it, which may be ``checkpoint-N`` itself."""
-    return f"{checkpoint.folder.root.resolve().name}/{path}"

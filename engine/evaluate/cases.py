@@ -50,7 +50,8 @@ def run_cases(diagnoser: Diagnoser, cases: Iterable[OwnedCase]) -> Iterator[Case
             continue
         observed = diagnoser.collect(case)
         states = {known.finding: known.present for known in diagnoser.known(observed)}
-        diagnosis = diagnoser.conclude(observed)
+        own = owned.cause_id if owned.case.kind == "fires" else None
+        diagnosis = diagnoser.conclude(observed, own=own)
         yield CaseResult(owned, tuple(_failures(owned, diagnosis, states)), diagnosis)
 
 

@@ -57,7 +57,7 @@ class Collector:
             out.facts += out.held
         return Observed(
             tuple(out.facts), tuple(out.findings), case.paradigm, digest(case, files), tuple(out.not_understood),
-            tuple(out.read), tuple(out.judged), tuple(out.not_judged), _words(case),
+            tuple(out.read), tuple(out.judged), tuple(out.not_judged), case.words,
         )  # fmt: skip
 
     def _statements(self, case: Case, out: Gathered) -> None:
@@ -91,8 +91,3 @@ class Collector:
                 NotUnderstood("contrast", quote, f"unknown dimension; known: {', '.join(k[9:-1] for k in known)}")
             )
 
-
-def _words(case: Case) -> str:
-    """What the reporter wrote, to be compared with the descriptions of the causes."""
-    named = (f"{item.name} {item.value}".replace("_", " ")[:500] for item in case.observations)
-    return "\n".join(filter(None, (case.report, *named)))

@@ -21,6 +21,9 @@ BUT = "but"  # a contrast: nothing reaches across
 BUT_VERB = "but-verb"  # the same, standing between subject and verb (却)
 ASIDE = "aside"  # opens a clause that contrasts with what stands around it
 IF = "if"  # what follows is no event
+WHEN = "when"  # what follows is none either, where only a reaction to it is laid down
+REACTION = "reaction"  # what somebody or something will do about it
+EACH_TIME = "each-time"  # it did happen
 UNREAL = "unreal"  # what follows at once is wished
 PREVENT = "prevent"  # what follows is to be avoided
 AND = "and"  # a denial does not reach across it
@@ -83,14 +86,23 @@ _WORDS: dict[str, str] = {
         no idea, not sure, not clear, not know, don't know, do not know, don't understand, do not understand,
         cannot explain, can't explain, cannot figure, can't figure, not obvious, not certain, and so on, 不仅, 不但,
         不光, 不只, 不止, 不同, 不过, 无论, 不管, 不论, 未来, 非常, 不断, 不久, 不少, 不一样, 不一致, 不稳定,
-        不知, 不知道, 不清楚, 不明白, 不确定, 不得不, 除非, 没想到, 不对, 不好, 不行, 不够, 不足, 不到, 差不多,
+        不知, 不知道, 不清楚, 不明白, 不确定, 不得不, 没想到, 不对, 不好, 不行, 不够, 不足, 不到, 差不多,
         不小心, 不变, 而且, 因而, 从而, 对不对, 要不要, 能不能, 好不好, 无关紧要, 无非, 非要, 未必, 不料,
         没多久, 没几步""",
     BUT: """but, however, yet, except, 但, 但是, 不过, 而, 然而, 可是, 只是, 相反""",
     BUT_VERB: """却, 反倒, 反而""",
     ASIDE: """while, whereas, although, though, even though, 虽然, 尽管, 虽说, 虽""",
-    IF: """if, in case, in the event, in case of, provided that, 如果, 要是, 假如, 假设, 倘若, 万一, 一旦, 假使""",
-    UNREAL: """should, should be, should have, should not, shouldn't, should never, supposed to, ought to, would,
+    IF: """if, in case, in the event, in case of, provided that, unless, abort when, assuming, suppose, supposing,
+        如果, 要是, 假如,
+        假设, 倘若, 万一, 一旦, 假使, 若, 若是, 除非, 倘, 假若""",
+    WHEN: """when, once, as soon as, the moment, 当, 时, 的时候, 之时, 只要""",
+    EACH_TIME: """every time, each time, whenever, always, 每次, 每当, 总是, 老是, 每回""",
+    REACTION: """we stop, we abort, we kill, we will, stop the job, stop the run,
+        stop training, stop the training, abort the run, abort the job, kills the run, kills the job,
+        rolls back, requeues, retries, automatically, 自动重试, 自动回滚, 自动重启, 自动停止, 自动跳过, 自动恢复,
+        自动回退, 会自动, 会回滚, 请停止, 请立即, 立即停止, 跳过这一步, 跳过这一批, 重新排队""",
+    UNREAL: """retry on, retries on, restart on, restarts on, abort on, aborts on, stop on, stops on, should,
+        should be, should have, should not, shouldn't, should never, supposed to, ought to, would,
         would be, would have, would not, 应该, 应当, 本应, 按理, 理应, 本该""",
     PREVENT: """to avoid, to prevent, to guard against, for fear of, risk of, danger of, prevents, want to prevent,
         protects against, protect against, 以防, 防止, 以免, 为了避免, 用来避免, 为避免, 免得""",
@@ -142,7 +154,9 @@ _WORDS: dict[str, str] = {
         is resolved, was repaired, has been repaired, was replaced, were replaced, has been replaced,
         have been replaced, was removed, has been removed, is history, 已经解决, 已经解决了, 已解决, 已经修好, 修好了,
         已修复, 已经修复, 早就好了, 早就修了, 已经换掉, 已经换了, 已更换, 已经更换, 已经删掉, 已经没有了""",
-    ELSEWHERE: """alert fires when, alert fires if, alerts when, alerts if, alert is raised when,
+    ELSEWHERE: """alert on, alerts on, alerting on, page on, pages on, runbook, playbook, has an option, has a flag,
+        there is an option, there is a flag, is configured to, 提供了选项, 有个选项, 有一个选项, 运维手册,
+        alert fires when, alert fires if, alerts when, alerts if, alert is raised when,
         fires when, the paper describes, papers describe, my editor, 会触发报警, 会报警, 会告警, 会触发告警,
         论文里提到, 论文里提到过, 论文中提到, 文献里提到, 我的编辑器, my laptop,
         my browser, in the browser, slack bot, our slack, jira, the wiki, my phone, the website,

@@ -29,6 +29,9 @@ SOON = 1.0
 MAX_ADVERBIAL = 10.0
 """A longer clause before the one of the match is no mere "until step 300,"."""
 
+MEETS = 4
+"""Words after "if" within which what "we" meet begins ("if we ever see a NaN"); further on stands what follows."""
+
 AT_ONCE = 0.5
 """The reach of "not" before a verdict: at most one Chinese character."""
 
@@ -40,6 +43,9 @@ COPULA_REACH = 4
 
 _BY_WHAT = frozenset(["by", "after", "when", "once", "with"])
 """A repair by something is a trial and not history."""
+
+_INVERTED = frozenset(["were", "had"])
+"""First words of a condition without "if" ("had the job hung, we would know")."""
 
 _CONSEQUENCE = frozenset(["it", "we", "they", "everything", "you", "then", "就", "便", "则", "会"])
 """First words of what follows from a condition, where no comma stands before it."""
@@ -217,9 +223,43 @@ def _supposed(match: Match, segment: Segment, start: int) -> bool:
         return True
     if any(hit.start == start and hit.end == start + 1 for hit in unreal):  # "should the job hang, we are told"
         return True
-    if match.target.role in ("normal", "context") or match.target.id.endswith(")"):
+    if segment.tokens.words[segment.start] in _INVERTED and segment.has(cues.UNREAL, match.end, segment.sentence_end):
+        return True
+    if match.target.id.endswith(")"):
         return False
-    return any(match.end <= _end_of_condition(hit, segment) for hit in segment.within(cues.IF, start, match.start))
+    return match.target.role not in ("normal", "context") and condition_of(match, segment) is not None
+
+
+def condition_of(match: Match, segment: Segment) -> int | None:
+    """Where the condition begins in which the match stands ("if the loss diverges"), None if it is in none.
+
+    What a standing order reacts to is a condition as well ("when the loss spikes, the callback rolls back").
+    """
+    start = segment.clause(match.start, match.end)[0]
+    for opener in segment.within(cues.IF, start, match.start):
+        beyond = is_trial(opener.end, segment) and match.start - opener.end > MEETS  # "if I use fp16 the loss is NaN"
+        if match.end <= _end_of_condition(opener, segment) and not beyond:
+            return opener.start
+    return match.start if _laid_down(match, segment, start) else None
+
+
+def is_trial(after: int, segment: Segment) -> bool:
+    """Whether the condition opened before that token is something that the reporter does ("if I pass it, it stops")."""
+    return segment.tokens.words[after : after + 1] in (["i"], ["we"], ["我"])
+
+
+def _laid_down(match: Match, segment: Segment, start: int) -> bool:
+    """Whether the sentence only tells what is to be done about it."""
+    if cues.REACTION not in segment.cues or cues.WHEN not in segment.cues or cues.EACH_TIME in segment.cues:
+        return False
+    words, end = segment.tokens.words, segment.clause(match.start, match.end)[1]
+    opened = segment.has(cues.WHEN, start, match.start) or any(
+        not words[hit.start].isascii() for hit in segment.within(cues.WHEN, match.end, end)
+    )
+    return opened and any(
+        words[min(hit.end, len(words) - 1)] != "了" and not hit.start <= match.hits[0].start < hit.end
+        for hit in segment.cues[cues.REACTION]
+    )
 
 
 def _end_of_condition(opener: Hit, segment: Segment) -> int:

@@ -13,7 +13,7 @@ from engine.evidence.lexicon import Layer, Lexicon
 from engine.evidence.phrases import Match, Phrase, PhraseBook, Target, parts_of
 from engine.evidence.prose_facts import ProseFacts
 from engine.evidence.segments import Cut, cut
-from engine.evidence.status import Segment, Status, is_past, status_of
+from engine.evidence.status import Segment, Status, condition_of, is_past, is_trial, status_of
 from engine.evidence.subjects import speaks_of_nearest, without_denied
 from engine.evidence.tokens import tidy, tokenise
 from engine.evidence.vocabulary import Vocabulary
@@ -103,6 +103,7 @@ class TextReader:
             matches += [(match, segment) for match in spanning]
         matches = without_denied(matches)
         topics = [(match, segment) for match, segment in matches if match.phrase.is_topic]
+        supposed = _supposed_troubles(matches)
         said = []
         for match, segment in matches:
             status = status_of(match, segment)
@@ -111,6 +112,8 @@ class TextReader:
                 status = status if verdict is None else "compared"
                 state = None if verdict is None else verdict == "present"
             else:
+                if status == "asserted" and _follows(match, supposed.get(id(segment))):
+                    status = "suspected"
                 status, state = _concluded(match, segment, status)
             said.append(_told(match, segment, status, state))
         return sorted(said, key=lambda one: (one.start, one.end, one.target.id))
@@ -172,6 +175,32 @@ def _concluded(match: Match, segment: Segment, status: Status) -> tuple[Status, 
     ):
         return status, None  # "fp32 is fine" does not say which precision fails
     return status, state
+
+
+def _is_trouble(match: Match) -> bool:
+    target = match.target
+    return target.role in ("symptom", "mechanism") and not target.denies and not is_comparison(target.id)
+
+
+def _supposed_troubles(matches: list[tuple[Match, Segment]]) -> dict[int, tuple[int, int]]:
+    """From the condition to the end of the first trouble that is only supposed, by the identity of its segment."""
+    found: dict[int, tuple[int, int]] = {}
+    for match, segment in matches:
+        if (cues.IF in segment.cues or cues.REACTION in segment.cues) and _is_trouble(match):
+            begin = condition_of(match, segment)
+            if begin is not None and not any(is_trial(at, segment) for at in (begin + 1, begin + 2)):
+                found[id(segment)] = min((begin, match.end), found.get(id(segment), (begin, match.end)))
+    return found
+
+
+def _follows(match: Match, supposed: tuple[int, int] | None) -> bool:
+    """Whether it would only be so if the supposed trouble were; what is normal or a setting only if it reaches into it.
+
+    "If the loss diverges, the job hangs" reports no hang, and "..., we lower the rate" no loss that gets lower.
+    """
+    if supposed is None or is_comparison(match.target.id) or match.start < supposed[0]:
+        return False
+    return _is_trouble(match) or match.start < supposed[1]
 
 
 def _is_past(match: Match, segment: Segment) -> bool:

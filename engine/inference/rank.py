@@ -209,7 +209,8 @@ def rank(
 ) -> Ranking:
     """The posterior over the causes, given the decided findings and, if known, the paradigm.
 
-    ``resemblance`` is a likeness in words, in bits for each cause: it shifts the prior and is no evidence.
+    ``resemblance`` is a likeness in words, in bits for each cause: it shifts the prior, and of several causes together
+    only the largest counts, since it is one text that they resemble.
     """
     if resemblance is None:
         resemblance = np.zeros(len(network.causes))
@@ -220,18 +221,18 @@ def rank(
     penalty = np.zeros(len(network.causes))
     for row, exclusions in excluded.items():
         penalty[row] = sum(exclusions.values())
-    prior = network.priors[paradigm or "any"] - penalty + resemblance
+    prior = network.priors[paradigm or "any"] - penalty
     single = prior + bits.sum(axis=1)
     grounds = np.where(~evidence.context & (bits > 0), bits, 0.0).sum(axis=1)
-    # Only context or a likeness in favour: such a cause may be listed, but never above unknown.
-    single = np.where(grounds > 0, single, np.minimum(single, -1.0))
+    # Only context in favour: such a cause may be listed, but never above unknown.
+    single = np.where(grounds > 0, single, np.minimum(single, -1.0)) + resemblance
     hypotheses: list[tuple[int, ...]] = [(), *((row,) for row in range(len(network.causes)))]
     scores = [0.0, *single.tolist()]
-    for members, score in _several(network, evidence, prior, single, grounds, miss, bits):
+    for members, score in _several(network, evidence, prior, resemblance, single, grounds, miss, bits):
         hypotheses.append(members)
         scores.append(score)
     weights = _normalised(np.array(scores), network.calibration.temperature)
-    listed = (grounds > 0) | (resemblance > network.calibration.caps.resemblance_bits / 2)
+    listed = (grounds > 0) | (resemblance > 0)
     of, member, share = _shares(hypotheses, bits, listed)
     count = len(network.causes)
     lead = np.bincount(member, weights[of] * share, count).astype(np.float64)
@@ -256,7 +257,14 @@ def _excluded(network: Network, evidence: Evidence) -> dict[int, dict[str, float
 
 
 def _several(
-    network: Network, evidence: Evidence, prior: Array, single: Array, grounds: Array, miss: Array, bits: Array
+    network: Network,
+    evidence: Evidence,
+    prior: Array,
+    resemblance: Array,
+    single: Array,
+    grounds: Array,
+    miss: Array,
+    bits: Array,
 ) -> list[tuple[tuple[int, ...], float]]:
     """Pairs among the best single causes, and triples grown from the best pairs.
 
@@ -267,7 +275,7 @@ def _several(
     best = [row for row in descending(single)[: search.pairs_of] if grounds[row] >= search.member_bits]
     own = np.where(~evidence.context, bits, 0.0).sum(axis=1)
     pairs = list(combinations(sorted(best), 2))
-    scores, support = _weighed(network, evidence, prior, miss, pairs)
+    scores, support = _weighed(network, evidence, prior, resemblance, miss, pairs)
     members = np.array(pairs, dtype=np.intp).reshape(-1, 2)
     worthwhile = support - own[members].max(axis=1, initial=-np.inf) >= search.member_bits
     found = sorted(
@@ -277,7 +285,7 @@ def _several(
     grown = sorted({
         tuple(sorted({*pair, row})) for pair, _ in found[: search.triples_from] for row in best if row not in pair
     })  # fmt: skip
-    scores, support = _weighed(network, evidence, prior, miss, grown)
+    scores, support = _weighed(network, evidence, prior, resemblance, miss, grown)
     return found + [
         (triple, float(score))
         for triple, score, explained in zip(grown, scores, support.tolist(), strict=True)
@@ -286,7 +294,12 @@ def _several(
 
 
 def _weighed(
-    network: Network, evidence: Evidence, prior: Array, miss: Array, sets: Sequence[tuple[int, ...]]
+    network: Network,
+    evidence: Evidence,
+    prior: Array,
+    resemblance: Array,
+    miss: Array,
+    sets: Sequence[tuple[int, ...]],
 ) -> tuple[Array, Array]:
     """For sets of causes of equal size: their scores, and the non-context evidence that each explains, in bits."""
     if not sets:
@@ -294,7 +307,8 @@ def _weighed(
     members = np.array(sets, dtype=np.intp)
     together = weigh(network, evidence, miss[members].prod(axis=1))
     support = np.where(~evidence.context, together, 0.0).sum(axis=1)
-    return _prior_of_several(network, prior, members) + together.sum(axis=1), support
+    alike = resemblance[members].max(axis=1)
+    return _prior_of_several(network, prior, members) + alike + together.sum(axis=1), support
 
 
 def _prior_of_several(network: Network, prior: Array, members: NDArray[np.intp]) -> Array:

@@ -1,8 +1,8 @@
-"""How far a report resembles a cause's own description (BM25): a small, capped shift of its prior.
+"""How far a report resembles what is written of each cause (BM25): evidence in words, kept apart from the findings.
 
-It helps where people use words that no phrase knows. It is no reason: it can never carry a cause past *unknown*, and
-the answer shows it as "resembles the description". BM25 and its constants: Robertson and Zaragoza, The Probabilistic
-Relevance Framework, 2009.
+It carries where people use words that no phrase knows, which is often: the documents are the causes' own texts, the
+phrases and questions of the findings they show, and the examples beside them. The answer shows it as likeness, with the
+words that made it. BM25 and its constants: Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.inference.rank import Array
+from engine.model.calibration import Resemblance
 from engine.model.kb import Cause, Finding
 
 K1 = 1.2
-B = 0.75
+B = 0.6
 MAX_TEXT = 20_000
 _WORDS = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]+")
 _ENDINGS = ("ings", "ing", "edly", "ed", "es", "s", "ly")
@@ -33,12 +34,12 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 
 
 def terms(text: str) -> list[str]:
-    """Words in lower case with their endings cut, Chinese as pairs of characters, common words left out."""
+    """Words in lower case with their endings cut, Chinese as pairs of characters; no common words, no numbers."""
     result: list[str] = []
     for word in _WORDS.findall(text.lower()):
         if word[0] >= "\u4e00":
             result += [word[i : i + 2] for i in range(len(word) - 1)] or [word]
-        elif word not in _COMMON:
+        elif word not in _COMMON and not word.isdigit():
             result.append(_stem(word))
     return result
 
@@ -50,11 +51,16 @@ def _stem(word: str) -> str:
     return word
 
 
-def index_of(causes: Sequence[Cause], findings: Mapping[str, Finding]) -> dict[str, Any]:
-    """The terms of all descriptions as plain data, to be kept: the lengths, and by term "row times row times …"."""
+def index_of(
+    causes: Sequence[Cause], findings: Mapping[str, Finding], examples: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """The terms of all documents as plain data, to be kept: the lengths, and by term "row times row times …".
+
+    ``examples`` are what reporters wrote in the examples beside a cause, by its id.
+    """
     shown = {link.finding for cause in causes for link in cause.shows if findings[link.finding].role != "context"}
-    titles = {name: Counter(terms(f"{findings[name].title.en} {findings[name].title.zh}")) for name in shown}
-    documents = [_document(cause, titles) for cause in causes]
+    words = {name: _terms_of(findings[name]) for name in shown}
+    documents = [_document(cause, words, examples.get(cause.id, ())) for cause in causes]
     postings: dict[str, list[str]] = {}
     for row, document in enumerate(documents):
         for term, times in document.items():
@@ -66,49 +72,70 @@ def index_of(causes: Sequence[Cause], findings: Mapping[str, Finding]) -> dict[s
 
 
 class Similarity:
-    """The descriptions of all causes, by their ``index_of``."""
+    """The documents of all causes, by their ``index_of``."""
 
-    def __init__(self, index: dict[str, Any]) -> None:
-        """Take the index."""
+    def __init__(self, index: dict[str, Any], worth: Resemblance) -> None:
+        """Take the index, and what a likeness is worth."""
+        self._worth = worth
         self._count = len(index["lengths"])
         lengths = np.array(index["lengths"], dtype=np.float64)
         self._norm = K1 * (1 - B + B * lengths / max(float(lengths.mean()) if self._count else 1.0, 1.0))
         self._postings: dict[str, str] = index["postings"]
 
-    def bits(self, text: str, cap: float) -> Array:
-        """For every cause, 0 to ``cap`` bits: where its score lies between the median cause and the best one.
+    def bits(self, text: str, own: int | None = None) -> Array:
+        """For every cause the bits that its likeness to ``text`` is worth, none below 0.
 
-        A text that resembles nothing well gives little to all: the best score is held against what the text's own
-        terms could reach.
+        A text reaches some score with every document by chance, the more the longer it is: only what lies beyond that
+        counts, so that a report of something strange resembles nothing.
+
+        Args:
+            own: the row of the cause whose examples hold this very text, which is then left out of its document.
         """
         scores = np.zeros(self._count)
-        reachable = 0.0
-        for term in dict.fromkeys(terms(text[:MAX_TEXT])):
+        counted = Counter(terms(text[:MAX_TEXT]))
+        for term, times in counted.items():
             if term in self._postings:
-                rows, weights = self._weights(term)
+                rows, weights = self._weights(term, own, times)
                 scores[rows] += weights
-                reachable += float(weights.max())
-        if not reachable:
-            return scores
-        middle, best = float(np.median(scores)), float(scores.max())
-        if best <= middle:
-            return np.zeros(self._count)
-        strength = min(1.0, 2.0 * best / reachable)
-        return np.asarray(np.clip((scores - middle) / (best - middle), 0.0, 1.0) * cap * strength, dtype=np.float64)
+        worth = self._worth
+        return np.asarray(np.clip(worth.bits * (scores - worth.noise * len(counted)), 0.0, worth.cap), np.float64)
 
-    def _weights(self, term: str) -> tuple[NDArray[np.intp], Array]:
-        """The causes that hold a term, and its BM25 weight in each."""
+    def words(self, text: str, row: int, limit: int = 6) -> list[str]:
+        """The words of ``text`` that make it resemble a cause, those that weigh most first."""
+        weight: dict[str, float] = {}
+        for word in _WORDS.findall(text[:MAX_TEXT].lower()):
+            for part in [word[i : i + 2] for i in range(len(word) - 1)] if word[0] >= "\u4e00" else [word]:
+                for term in terms(part):
+                    rows, weights = self._weights(term) if term in self._postings else ((), ())
+                    found = [float(w) for r, w in zip(rows, weights, strict=True) if r == row]
+                    weight.update({part: w for w in found if w > 1.0})
+        return sorted(weight, key=lambda word: (-weight[word], word))[:limit]
+
+    def _weights(self, term: str, own: int | None = None, less: int = 0) -> tuple[NDArray[np.intp], Array]:
+        """The causes that hold a term, and its BM25 weight in each; ``less`` of its times are left out at ``own``."""
         found = np.array(self._postings[term].split(), dtype=np.intp)
         rows, times = found[::2], found[1::2].astype(np.float64)
+        if own is not None:
+            times = np.where(rows == own, np.maximum(times - less, 0.0), times)
         idf = math.log(1 + (self._count - len(rows) + 0.5) / (len(rows) + 0.5))
         return rows, idf * times * (K1 + 1) / (times + self._norm[rows])
 
 
-def _document(cause: Cause, titles: Mapping[str, Counter[str]]) -> Counter[str]:
-    """The terms of a cause's own texts and of the findings it shows."""
-    texts = [cause.title.en, cause.title.zh, cause.meaning.en, cause.meaning.zh]
-    texts += [line for lines in cause.presentation.values() for line in lines]
-    document = Counter(terms("\n".join(texts)))
+def _document(cause: Cause, words: Mapping[str, Counter[str]], examples: Sequence[str]) -> Counter[str]:
+    """The terms of a cause's own texts, of the findings it shows, and of its examples."""
+    texts = [cause.title, cause.meaning, cause.impact, cause.blind_spots]
+    texts += [remedy.do for remedy in cause.remedies]
+    texts += [rival.boundary for rival in cause.confused_with]
+    lines = [line for text in texts for line in (text.en, text.zh)]
+    lines += [line for told in cause.presentation.values() for line in told]
+    document = Counter(terms("\n".join([*lines, *examples])))
     for link in cause.shows:
-        document.update(titles.get(link.finding, Counter()))
+        document.update(words.get(link.finding, Counter()))
     return document
+
+
+def _terms_of(finding: Finding) -> Counter[str]:
+    """The terms of a finding: its title, its question, and how people say it."""
+    texts = [finding.title, finding.ask] if finding.ask else [finding.title]
+    lines = [line for text in texts for line in (text.en, text.zh)]
+    return Counter(terms("\n".join([*lines, *finding.phrases.en, *finding.phrases.zh])))

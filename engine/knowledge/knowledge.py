@@ -40,6 +40,9 @@ class Knowledge(Frozen):
     families: dict[str, Family] = {}
     lexicon: dict[str, Concept] = {}
     advice: dict[str, Advice] = {}
+    examples: dict[str, tuple[str, ...]] = Field(
+        default={}, description="What the reporters of a cause's own examples wrote, by cause."
+    )
 
     @cached_property
     def active_causes(self) -> dict[str, Cause]:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
 
 from engine.knowledge import cache
 from engine.knowledge.files import CAUSE_CASES, HEALTHY_CASES, default_root, digest_of, read_files
 from engine.knowledge.problems import KbError, Problem
 from engine.knowledge.sources import read_objects, read_sources, read_trees, require_calibration
+from engine.model.case import Case
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
+    from engine.knowledge.files import KbFile
     from engine.knowledge.knowledge import Knowledge
     from engine.knowledge.sources import Sources
     from engine.model.kb import KnowledgeCase
@@ -44,7 +50,7 @@ def load_knowledge(root: Path | None = None, overlay: Path | None = None, use_ca
     problems = sources.problems or _dangling(sources)
     if problems:
         raise KbError(problems)
-    knowledge = sources.knowledge()
+    knowledge = sources.knowledge().model_copy(update={"examples": _told(trees)})
     if use_cache:
         cache.write(knowledge)
     return knowledge
@@ -55,6 +61,18 @@ def _dangling(sources: Sources) -> list[Problem]:
     from engine.knowledge.lint_references import dangling
 
     return dangling(sources)
+
+
+def _told(trees: Iterable[list[KbFile]]) -> dict[str, tuple[str, ...]]:
+    """What the reporters of the examples that fire wrote, by cause. Examples that cannot be read are left to lint."""
+    told: dict[str, list[str]] = {}
+    for file in (file for tree in trees for file in tree if file.is_of(CAUSE_CASES)):
+        cause = file.relative.removeprefix("causes/").removesuffix(".cases.yaml")
+        for placed in read_objects(file, CAUSE_CASES, []):
+            if placed.value.kind == "fires":
+                with contextlib.suppress(ValidationError):
+                    told.setdefault(cause, []).append(Case.model_validate(placed.value.case).words)
+    return {cause: tuple(texts) for cause, texts in sorted(told.items())}
 
 
 def load_cases(root: Path | None = None) -> list[OwnedCase]:

@@ -21,13 +21,20 @@ class Reliability(Frozen):
 
 
 class Caps(Frozen):
-    """Limits in bits: of a context finding in favour, of all prose together for a cause, of a likeness in words."""
+    """Limits in bits: of a context finding in favour, and of all prose together for a cause."""
 
     context_bits: Annotated[float, Field(gt=0)]
     prose_bits: Annotated[float, Field(gt=0)]
     prose_beyond: Annotated[float, Field(ge=0, lt=1)]
     rules_out_bits: Annotated[float, Field(gt=0)]
-    resemblance_bits: Annotated[float, Field(ge=0)]
+
+
+class Resemblance(Frozen):
+    """What a likeness in words is worth: ``bits`` a point of BM25 beyond ``noise`` points a term, at most ``cap``."""
+
+    bits: Annotated[float, Field(ge=0)]
+    noise: Annotated[float, Field(ge=0)]
+    cap: Annotated[float, Field(ge=0)]
 
 
 class Search(Frozen):
@@ -59,6 +66,7 @@ class Calibration(Frozen):
     other_paradigm: Annotated[float, Field(gt=0, le=1)]
     sources: dict[SourceKind, Reliability]
     caps: Caps
+    resemblance: Resemblance
     search: Search
     costs: Costs
     temperature: Annotated[float, Field(gt=0, le=2)]

@@ -25,10 +25,15 @@ def load(tmp_path_factory: pytest.TempPathFactory, examples: int, phases: dict[s
             "generation": {"max-examples": examples, "deterministic": True},
             "operations": [
                 {
+                    # Two files under one name fit the schema, but not a folder; an id or a policy may be any text.
+                    "include-path-regex": "^/v1/audits",
+                    "checks": {"positive_data_acceptance": {"expected-statuses": ["2xx", "403", "404", "422"]}},
+                },
+                {
                     # Parallel sizes that do not divide one another fit the schema, but not each other.
                     "include-path-regex": "^/v1/calculators/",
                     "checks": {"positive_data_acceptance": {"expected-statuses": ["2xx", "422"]}},
-                }
+                },
             ],
         }
     )

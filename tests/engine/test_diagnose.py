@@ -174,7 +174,7 @@ def test_release_checklist_says_what_is_missing(diagnoser: Diagnoser) -> None:
     diagnosis = diagnoser.diagnose(Case.model_validate({"paradigm": "release", "facts": facts}))
     status = {gate.id: gate.status for gate in diagnosis.checklist}
     assert status["code/single-batch-overfits"] == "pass"
-    assert status["evaluation/target-reached"] == "fail"
+    assert status["evaluation/eval-target"] == "fail"
     assert status["scale/loss-is-equivalent"] == "not_enough_evidence"
     assert [gate.stage for gate in diagnosis.checklist] == sorted(gate.stage for gate in diagnosis.checklist)
 

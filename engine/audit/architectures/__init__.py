@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from engine.audit.architectures.families import FAMILIES
 from engine.audit.architectures.layout import Config, Family, Layout, Shapes, UnknownLayoutError
@@ -20,12 +20,14 @@ class Expectation:
 
     Args:
         shapes: every required tensor but the output matrix.
-        embedding: name of the matrix of token vectors; ``output`` of the output matrix, None for a class without one.
+        embedding: name of the matrix of token vectors.
+        output: of the output matrix, None for a class without one; ``outputs`` are its names in the whole family.
         vocab: rows of both.
         tied: whether the library ties the two where the config does not say.
         stacks: prefixes that a number follows, and how many layers or experts there are of each.
         copies: other names of the embedding.
         offset_norms: the weights of the norms are stored less one.
+        source: where the names come from.
     """
 
     family: str
@@ -33,11 +35,13 @@ class Expectation:
     shapes: Mapping[str, tuple[int, ...]]
     embedding: str
     output: str | None
+    outputs: frozenset[str]
     vocab: int
     tied: bool
     stacks: Mapping[str, int] = field(default_factory=dict)
     copies: tuple[str, ...] = ()
     offset_norms: bool = False
+    source: Literal["architecture", "base"] = "architecture"
 
     def bare(self, name: str) -> str:
         """A stored name without the root."""
@@ -76,6 +80,7 @@ def expect(config: Mapping[str, Any], architecture: str | None) -> Expectation:
         shapes=_shapes(layout, family.heads[kind]),
         embedding=layout.embedding,
         output=family.outputs.get(kind),
+        outputs=frozenset(family.outputs.values()),
         vocab=layout.sizes["vocab"],
         tied=family.tied,
         stacks=stacks,

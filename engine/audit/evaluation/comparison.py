@@ -186,12 +186,13 @@ def _drop(ours: Measured, theirs: Measured, mine: Bundle, other: Bundle) -> Diff
 
 def _beyond_noise(tests: Sequence[_Test]) -> list[bool]:
     """Which drops are more than noise: k standard errors for up to three tests, Holm at the same level for more."""
-    z = [test.drop.z if isinstance(test.drop, Difference) else math.nan for test in tests]
-    known = [at for at, value in enumerate(z) if not math.isnan(value)]
+    known = [(at, test.drop.p, one_sided(test.k)) for at, test in enumerate(tests) if isinstance(test.drop, Difference)]
     if len(known) <= MOST_SINGLE_TESTS:
-        return [not math.isnan(value) and value > test.k for value, test in zip(z, tests, strict=True)]
-    rejected = dict(zip(known, holm([(one_sided(z[at]), one_sided(tests[at].k)) for at in known]), strict=True))
-    return [rejected.get(at, False) for at in range(len(tests))]
+        fell = {at for at, p, level in known if p < level}
+    else:
+        rejected = holm([(p, level) for _, p, level in known])
+        fell = {at for (at, _, _), one in zip(known, rejected, strict=True) if one}
+    return [at in fell for at in range(len(tests))]
 
 
 def _verdict(test: _Test, fell: bool, count: int) -> Judged:
@@ -230,6 +231,7 @@ def _place(test: _Test, count: int) -> Place:
     seen = f"{test.ours.score}, baseline {test.theirs.score.value:.4g}"
     if isinstance(drop, Difference):
         seen += f": {drop.z:.1f} standard errors of the {'paired ' if drop.items else ''}difference below"
+        seen += f", {drop.flips[0]} items fell and {drop.flips[1]} rose" if drop.flips else ""
     limit = f"{test.k:g} standard errors"
     if test.neighbour.max_drop is not None:
         limit = f"{test.neighbour.max_drop:g}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from engine.audit.checkpoint import Checkpoint
 from engine.audit.evaluation.results import Result, Results
+from engine.audit.interface import interface
 from engine.audit.ledger import Place
 
 
@@ -40,44 +40,20 @@ def _task(one: Result) -> str:
 
 
 def _against_release(checkpoint: Checkpoint, candidate: Results) -> Iterator[Place]:
-    """``model_meta.json`` against the sentence-transformers files; what either side leaves out is not compared."""
-    released = _released(checkpoint)
+    """``model_meta.json`` against the released interface; what either side leaves out is not compared."""
+    released = interface(checkpoint)
+    if released is None:
+        return
     for label, meta in candidate.meta.items():
-        prompts = (meta.get("loader_kwargs") or {}).get("model_prompts") if _is_map(meta.get("loader_kwargs")) else None
-        seen = {"max_tokens": meta.get("max_tokens"), "embed_dim": meta.get("embed_dim"), "prompts": prompts}
-        for key, value in seen.items():
-            if value is not None and released.get(key) is not None:
-                yield Place(label, key, _said(value), _said(released[key]), "config")
-
-
-def _released(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Length limit, dimension and prompts as sentence-transformers reads them: modules in order of modules.json."""
-    own = checkpoint.json("config_sentence_transformers.json")
-    length = checkpoint.json("sentence_bert_config.json")
-    pooling = next((d for d in (checkpoint.json(p) for p in _module_configs(checkpoint, "Pooling")) if d), None)
-    dense = [d for d in (checkpoint.json(p) for p in _module_configs(checkpoint, "Dense")) if d]
-    dimension = dense[-1].mapping.get("out_features") if dense else None
-    if dimension is None and pooling is not None:
-        dimension = pooling.mapping.get("word_embedding_dimension")
-    return {
-        "max_tokens": length.mapping.get("max_seq_length") if length else None,
-        "embed_dim": dimension,
-        "prompts": own.mapping.get("prompts") if own else None,
-    }
-
-
-def _module_configs(checkpoint: Checkpoint, kind: str) -> list[str]:
-    modules = checkpoint.json("modules.json")
-    value = modules.value if modules else None
-    return [
-        f"{module.get('path')}/config.json"
-        for module in (value if isinstance(value, list) else [])
-        if _is_map(module) and str(module.get("type", "")).endswith(f".{kind}")
-    ]
-
-
-def _is_map(value: object) -> bool:
-    return isinstance(value, Mapping)
+        settings = meta.get("loader_kwargs")
+        prompts = settings.get("model_prompts") if isinstance(settings, Mapping) else None
+        for key, seen, expected in (
+            ("max_tokens", meta.get("max_tokens"), released.max_length),
+            ("embed_dim", meta.get("embed_dim"), released.dimension),
+            ("prompts", prompts, released.prompts or None),
+        ):
+            if seen is not None and expected is not None:
+                yield Place(label, key, _said(seen), _said(expected), "config")
 
 
 def _said(value: object) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from engine.audit.documents import read_json
 from engine.audit.folder import Folder
-from engine.audit.pickles.survey import Survey, survey
+from engine.audit.pickles.survey import Survey
 from engine.audit.pickles.torchsave import weights
 from engine.audit.tensors import TensorInfo
 
@@ -20,15 +20,11 @@ _STATE = re.compile(
 )
 
 
-def torch_tensors(folder: Folder, known: Survey | None = None) -> Iterator[TensorInfo]:
-    """Every tensor of the folder's PyTorch weight files; those that an index names, if there is one.
-
-    Args:
-        known: the survey of the folder, if it was made before.
-    """
+def torch_tensors(folder: Folder, survey: Survey) -> Iterator[TensorInfo]:
+    """Every tensor of the folder's PyTorch weight files; of those that an index names, if there is one."""
     index = read_json(folder, _INDEX, 64 << 20).mapping.get("weight_map") if _INDEX in folder else None
     named = {name for name in index.values() if isinstance(name, str)} if isinstance(index, dict) else set()
-    for pickled in (known or survey(folder)).pickles:
+    for pickled in survey.pickles:
         path = pickled.path
         state = path.endswith(".distcp") or _STATE.search(path)
         if pickled.form in ("torch", "legacy") and not state and (not named or path in named):

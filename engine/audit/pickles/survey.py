@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal
 
-from engine.audit.folder import Folder, Unreadable
+from engine.audit.folder import Folder, UnreadableError
 from engine.audit.pickles import torchsave
 from engine.audit.pickles.archive import (
     LOCAL,
@@ -99,7 +99,7 @@ def survey(folder: Folder) -> Survey:
         try:
             with folder.open(entry.path) as raw, io.BufferedReader(raw) as stream:  # type: ignore[type-var]
                 look.file(stream, entry.path, entry.size)
-        except (Unreadable, OSError) as error:
+        except (UnreadableError, OSError) as error:
             look.survey.unread.append(Fault(entry.path, "", str(error)))
             continue
         if not folder.unchanged(entry.path):

@@ -5,7 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from engine.audit.probes import subject
+from engine.audit.probes import (
+    config,
+    container,
+    distributed,
+    embedding,
+    evaluation,
+    generation,
+    names,
+    run,
+    security,
+    special_rows,
+    subject,
+    template,
+    tied,
+    tokenizer,
+    training,
+    weights,
+)
 
 if TYPE_CHECKING:
     from engine.audit.checkpoint import Checkpoint
@@ -14,4 +31,21 @@ if TYPE_CHECKING:
 Probe = Callable[["Checkpoint", "Ledger"], None]
 
 # In the order of causes: a fault of the container comes before what it does to names, shapes, numbers and behaviour.
-PROBES: tuple[Probe, ...] = (subject.probe,)
+PROBES: tuple[Probe, ...] = (
+    subject.probe,
+    container.probe,
+    names.probe,
+    tied.probe,
+    config.probe,
+    weights.probe,
+    tokenizer.probe,
+    template.probe,
+    generation.probe,
+    special_rows.probe,
+    embedding.probe,
+    distributed.probe,
+    training.probe,
+    run.probe,
+    evaluation.probe,
+    security.probe,
+)

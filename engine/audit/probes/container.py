@@ -14,8 +14,10 @@ from engine.audit.safetensors import Fault, Header
 
 if TYPE_CHECKING:
     from engine.audit.checkpoint import Checkpoint
+    from engine.audit.folder import Entry
     from engine.audit.ledger import Ledger
 
+MAX_POINTER_BYTES = 1024
 WEIGHT_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".h5", ".msgpack")
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _SHARD = re.compile(r"^(.*)-(\d{1,6})-of-(\d{1,6})\.(safetensors|bin|pt|pth|gguf)$")
@@ -34,46 +36,36 @@ _FAULTS: dict[str, Fault] = {
 
 def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     """State what the containers show."""
-    pointers = _pointers(checkpoint)
-    ledger.fact("audit.container.weight_files", float(len(_weight_files(checkpoint)) + len(checkpoint.weight_map)))
-    ledger.count("audit.container.pointers", pointers)
-    headers = _headers(checkpoint, {place.file for place in pointers})
-    _faults(headers, ledger)
+    pointers = {entry.path for entry in checkpoint.folder.files() if is_pointer(checkpoint, entry)}
+    first = sorted(pointers, key=lambda path: (not path.endswith(WEIGHT_SUFFIXES), path))
+    ledger.count(
+        "audit.container.pointers",
+        (Place(path, "bytes 0-40", "a git-lfs pointer", "the file it points to", "format") for path in first),
+    )
+    headers = {path: header for path, header in checkpoint.headers.items() if path not in pointers}
+    _faults(headers, pointers, ledger)
     ledger.fact("audit.container.gguf_files", float(len(checkpoint.gguf)))
     _gguf(checkpoint, ledger)
     ledger.count("audit.container.escapes", _escapes(checkpoint))
     ledger.fact("audit.container.indexed", checkpoint.index is not None)
     if checkpoint.index is not None:
         _index(checkpoint, headers, ledger)
-    ledger.count("audit.container.shard_gaps", _shard_gaps(checkpoint))
+    _shards(checkpoint, ledger)
     state_formats(checkpoint, ledger)
 
 
-def _weight_files(checkpoint: Checkpoint) -> list[str]:
-    return [entry.path for entry in checkpoint.folder.files(*WEIGHT_SUFFIXES)]
+def is_pointer(checkpoint: Checkpoint, entry: Entry) -> bool:
+    """Whether a file is the short text that git-lfs puts in the place of a large file."""
+    return entry.size < MAX_POINTER_BYTES and checkpoint.folder.head(entry.path, 64).startswith(_POINTER)
 
 
-def _pointers(checkpoint: Checkpoint) -> list[Place]:
-    """Pointers of the large file storage in place of weights, and weight files too small to hold any."""
-    found = []
-    for path in _weight_files(checkpoint):
-        entry = checkpoint.folder.entries[path]
-        if entry.size < 1024 and checkpoint.folder.head(path, 64).startswith(_POINTER):
-            found.append(Place(path, "bytes 0-40", "a git-lfs pointer", "the weights it points to", "format"))
-    return found
-
-
-def _headers(checkpoint: Checkpoint, pointers: set[str]) -> dict[str, Header]:
-    """The headers of all safetensors files but the pointers, which have none."""
-    return {path: header for path, header in checkpoint.headers.items() if path not in pointers}
-
-
-def _faults(headers: dict[str, Header], ledger: Ledger) -> None:
-    ledger.fact("audit.container.safetensors_files", float(len(headers)))
+def _faults(headers: dict[str, Header], pointers: set[str], ledger: Ledger) -> None:
+    absent = sorted(path for path in pointers if path.endswith(".safetensors"))
+    ledger.fact("audit.container.safetensors_files", float(len(headers) + len(absent)))
     unread = [header.path for header in headers.values() if not header.listed]
     for fact, fault in _FAULTS.items():
         total = sum(header.counts.get(fault, 0) for header in headers.values())
-        blind = [path for path in unread if fault not in headers[path].counts]
+        blind = absent + [path for path in unread if fault not in headers[path].counts]
         if total or not blind:
             places = [
                 Place(header.path, f.at, f.observed, f.expected, "format")
@@ -206,20 +198,27 @@ def _tied_bytes(checkpoint: Checkpoint) -> int:
     return next(sizes, 0)
 
 
-def _shard_gaps(checkpoint: Checkpoint) -> list[Place]:
-    """Numbers that are missing in sets of shards, and sets of one stem that do not belong together."""
+def _shards(checkpoint: Checkpoint, ledger: Ledger) -> None:
+    """Numbers that are missing in sets of shards, sets of one stem that do not belong together, and a missing index."""
     sets: dict[tuple[str, str], dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
-    for path in _weight_files(checkpoint):
-        if match := _SHARD.match(path):
+    for entry in checkpoint.folder.files(*WEIGHT_SUFFIXES):
+        if match := _SHARD.match(entry.path):
             stem, number, total, suffix = match.groups()
             sets[stem, suffix][int(total)].add(int(number))
     found: list[Place] = []
     for (stem, suffix), totals in sets.items():
         if len(totals) > 1:
             counts = ", ".join(f"-of-{total:05d}" for total in sorted(totals))
-            found.append(Place(f"{shown(stem)}-*.{suffix}", "file names", f"sets {counts}", "one set", "format"))
+            found.append(Place(f"{shown(stem)}-*.{suffix}", "file names", f"sets {shown(counts)}", "one set", "format"))
         found += _missing_numbers(shown(stem), suffix, totals)
-    return found
+    ledger.fact("audit.container.sharded", bool(sets))
+    ledger.count("audit.container.shard_gaps", found)
+    if checkpoint.index is None and sets:
+        # Loaders find the shards of these two stems by the index alone.
+        stems = sorted(f"{stem}.{suffix}" for stem, suffix in sets if stem in ("model", "pytorch_model"))
+        names = [f"{stem}.index.json" for stem in stems if stem not in checkpoint.folder]
+        places = (Place(name, "", "is not there", "the index of the shards", "format") for name in names)
+        ledger.count("audit.container.missing_files", places)
 
 
 def _missing_numbers(stem: str, suffix: str, totals: dict[int, set[int]]) -> Iterable[Place]:

@@ -17,7 +17,7 @@ from engine.audit.tokenizers.files import tokenizer_files
 if TYPE_CHECKING:
     from engine.audit.checkpoint import Checkpoint
 
-_OF_READING = ("failures", "not_verbatim", "ends_turn", "end_stops", "opening_faults", "not_prefix")
+_OF_READING = ("failures", "not_verbatim", "ends_turn", "end_stops", "opening_faults", "always_open", "not_prefix")
 
 
 def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
@@ -42,7 +42,7 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
             ledger.unknown(f"audit.template.{name}", f"Not rendered: {reading}.", f"未渲染：{reading}。")
         return
     ledger.count("audit.template.failures", _failures(source, reading))
-    thoughts = "</think>" in source.text or "reasoning_content" in source.text
+    thoughts = any(word in source.text for word in ("</think>", "reasoning_content", "thinking"))
     ledger.fact("audit.template.drops_thoughts", thoughts)
     if reading.text("user") is None:
         en, zh = "The template cannot be rendered (template/tmpl-renders).", "模板无法渲染（template/tmpl-renders）。"
@@ -51,7 +51,7 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
         return
     ledger.count("audit.template.not_verbatim", _not_verbatim(source, reading))
     _end(checkpoint, source, ledger)
-    ledger.count("audit.template.opening_faults", _opening_faults(source, reading))
+    _opening(source, reading, ledger)
     ledger.count("audit.template.not_prefix", _not_prefix(source, reading))
 
 
@@ -160,33 +160,40 @@ def _stops(checkpoint: Checkpoint, end: EndOfTurn | None, ledger: Ledger) -> Non
     ledger.fact(fact, id_ in stops, places)
 
 
-def _opening_faults(source: TemplateSource, reading: Reading) -> Iterator[Place]:
+def _opening(source: TemplateSource, reading: Reading, ledger: Ledger) -> None:
     """How asking for an answer goes wrong: it adds nothing, or changes what stands before.
 
-    A format whose user turn is closed by a marker of its own asks for the answer by it, so adding nothing is right; where
-    the answer would need more than that, or the role of the assistant is already named, it is wrong.
+    A format whose user turn is closed by a marker of its own asks for the answer by it: adding nothing is then right.
+    One that names the assistant after every user turn, asked or not, reads well to a model but not to a trainer.
     """
+    faults: list[Place] = []
+    always: list[Place] = []
     plain, prompted, answered = (reading.text(name) for name in ("user", "user, prompted", "one turn"))
-    if plain is None or prompted is None:
-        return
-    eos = reading.eos
-    if eos and plain.rstrip("\n").endswith(eos) and not prompted.rstrip("\n").endswith(eos):
-        # Some templates close every text that is not prompted by the end token.
-        plain = plain.rstrip("\n").removesuffix(eos)
-    if not prompted.startswith(plain):
-        yield Place(source.file, source.at, "asking for an answer changes the text before it", "an addition at the end")
-    elif prompted == plain:
-        tail = plain.rpartition(reading.marks.user)[2]
-        needed = ""
-        if answered is not None and reading.marks.assistant in answered and answered.startswith(plain):
-            needed = answered[len(plain) :].partition(reading.marks.assistant)[0].strip()
-        if "assistant" in tail.lower() or needed:
-            yield Place(
-                source.file,
-                source.at,
-                f"always ends in {tail!r:.60}",
-                f"the opening {needed!r:.40} only when asked for",
+    if plain is not None and prompted is not None:
+        plain = _unclosed(plain, prompted, reading.eos)
+        if not prompted.startswith(plain):
+            faults.append(
+                Place(source.file, source.at, "asking for an answer changes the text before it", "an addition")
             )
+        elif prompted == plain:
+            needed = None
+            if answered is not None and reading.marks.assistant in answered and answered.startswith(plain):
+                needed = answered[len(plain) :].partition(reading.marks.assistant)[0].strip()
+            tail = plain.rpartition(reading.marks.user)[2]
+            place = Place(source.file, source.at, f"always ends in {tail!r:.60}", "an opening only when asked for")
+            opens = "assistant" in tail.lower()
+            if needed or (opens and answered is not None and answered.endswith(tail)):
+                faults.append(place)
+            elif opens:
+                always.append(place)
+    ledger.count("audit.template.opening_faults", faults)
+    ledger.fact("audit.template.always_open", bool(always), always)
+
+
+def _unclosed(text: str, longer: str, eos: str | None) -> str:
+    """The text without the end token with which some templates close everything that does not ask for an answer."""
+    closed = text.rstrip("\n")
+    return closed.removesuffix(eos) if eos and closed.endswith(eos) and not longer.startswith(closed) else text
 
 
 def _not_prefix(source: TemplateSource, reading: Reading) -> Iterator[Place]:
@@ -194,7 +201,7 @@ def _not_prefix(source: TemplateSource, reading: Reading) -> Iterator[Place]:
     longer = (("user", "one turn"), ("one turn", "two turns"), ("two turns, open", "two turns"))
     for short, long in longer:
         first, whole = reading.text(short), reading.text(long)
-        if first is not None and whole is not None and not whole.startswith(first):
+        if first is not None and whole is not None and not whole.startswith(_unclosed(first, whole, reading.eos)):
             yield Place(source.file, source.at, f"{long} does not begin as {short}", "the same text, continued")
 
 

@@ -51,7 +51,7 @@ def _state_count(
         ledger.fact(
             fact,
             float(count),
-            [Place(where, "$.chat_template", f"{count} begin tokens {how}", "at most 1", "template")],
+            [Place(where, "$.chat_template", f"{count} begin tokens {how}", "at most 1")],
         )
 
     if path == "template_ids":
@@ -71,7 +71,8 @@ def _state_count(
             fact,
             "The template writes the begin token and encoding adds one: doubled if the rendered text is encoded with "
             "special tokens. The intent's chat.serving_path does not say which way is taken.",
-            "模板写出起始 token，编码又会添加一个：若渲染文本再以默认特殊 token 编码就会重复。意图文件的 chat.serving_path 未说明走哪条路径。",
+            "模板写出起始 token，编码又会添加一个：若渲染文本再以默认特殊 token 编码就会重复。"
+            "意图文件的 chat.serving_path 未说明走哪条路径。",
         )
     else:
         ledger.unknown(
@@ -87,8 +88,8 @@ def _state_base(checkpoint: Checkpoint, ledger: Ledger) -> None:
     if before is None or adds is None:
         ledger.unknown(
             "audit.template.base_begins",
-            "Whether the base begins its texts with a token is not known: its tokenizer is not at hand, or does not tell.",
-            "未知基座是否以起始 token 开头：其分词器不在手边，或无法判断。",
+            "Whether the base begins its texts with a token is not known: its tokenizer is absent, or does not tell.",
+            "未知基座是否以起始 token 开头：其分词器不在手边或无法判断。",
         )
         return
     where = f"base/{before.prefix}tokenizer.json"

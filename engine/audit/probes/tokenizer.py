@@ -133,11 +133,10 @@ def _disagreements(files: TokenizerFiles, view: Tokenizer) -> Iterator[Place]:
         if token.content not in mapped:
             yield Place(config, "$.added_tokens_decoder", f"no {token.content!r:.60}", _id(token.id), "tokenizer")
     if files.added_tokens is not None:
-        for text, id_ in files.added_tokens.mapping.items():
-            if view.id_of(text) != id_:
-                yield Place(
-                    files.added_tokens.path, f"$[{text!r:.60}]", f"{id_!r:.20}", _id(view.id_of(text)), "tokenizer"
-                )
+        path = files.added_tokens.path
+        for name, number in files.added_tokens.mapping.items():
+            if view.id_of(name) != number:
+                yield Place(path, f"$[{name!r:.60}]", f"{number!r:.20}", _id(view.id_of(name)), "tokenizer")
     if files.special_tokens_map is not None:
         for role, value in files.special_tokens_map.mapping.items():
             text, other = content(value), content(files.settings.get(role))
@@ -268,7 +267,7 @@ def _padding(checkpoint: Checkpoint, files: TokenizerFiles, ledger: Ledger) -> N
     else:
         ledger.unknown(
             "audit.tokenizer.padding_masked_by_id",
-            "Padding uses the token that ends an answer; the intent does not say whether training masked padding by its id.",
+            "Padding uses the token that ends an answer; the intent does not say whether labels were masked by its id.",
             "填充与回答结束符同号；意图文件未说明训练是否按编号屏蔽填充。",
         )
     pad, end = files.named.get("pad_token"), end_of_turn(checkpoint)

@@ -149,7 +149,7 @@ def _spikes(state: TrainerState, ledger: Ledger) -> None:
 def _best(state: TrainerState, ledger: Ledger) -> None:
     """Whether the released step is worse than the best one by more than the noise, 2 MAD of the evaluations."""
     name, rises = _best_metric(state)
-    steps, values = state.series(name)
+    steps, values = state.evaluations(name)
     step = state.folder_step if state.folder_step is not None else state.number("global_step")
     if len(values) < 3 or not np.isfinite(values).all() or step is None:
         ledger.unknown(
@@ -185,7 +185,7 @@ def _best_metric(state: TrainerState) -> tuple[str, bool]:
     if best is None:
         return "eval_loss", False
     for name in sorted({one.name for one in state.record.series if one.name.startswith("eval_")}):
-        _, values = state.series(name)
+        _, values = state.evaluations(name)
         if len(values) and np.isclose(best, [values.min(), values.max()], rtol=1e-6).any():
             return name, bool(np.isclose(best, values.max(), rtol=1e-6))
     return "", False
@@ -197,7 +197,7 @@ def _trend(checkpoint: Checkpoint, state: TrainerState, ledger: Ledger) -> None:
     In preference tuning the loss may rise while the pairs are told apart better: the accuracy of the rewards counts.
     """
     name = "eval_loss" if checkpoint.intent.paradigm not in _PREFERENCE else "eval_rewards/accuracies"
-    steps, values = state.series(name)
+    steps, values = state.evaluations(name)
     if len(values) < 4 or not np.isfinite(values).all():
         ledger.unknown(
             _F + "eval_rises",
@@ -242,30 +242,38 @@ def _rate(state: TrainerState, ledger: Ledger) -> None:
             for at in jumps
         ),
     )
-    if planned is None or steps[-1] < 0.95 * planned:
+    # The last log may lie up to one interval before the end; the line through the last two goes on to it.
+    interval, slope = float(steps[-1] - steps[-2]), float(rates[-1] - rates[-2])
+    if planned is None or interval <= 0 or steps[-1] + interval < planned:
         ledger.unknown(
             _F + "rate_left",
             f"The last learning rate of {state.label} is of step {steps[-1]:g}, before the end.",
             f"{state.label} 的最后一个学习率属于第 {steps[-1]:g} 步，未到结束。",
         )
         return
+    end = max(0.0, float(rates[-1]) + min(0.0, slope) / interval * max(0.0, planned - float(steps[-1])))
     seen = f"{rates[-1]:.3g} of {top[-1]:.3g}"
     place = Place(state.label, f"step {steps[-1]:g}", seen, "at most a tenth of the peak", "training")
-    ledger.fact(_F + "rate_left", float(rates[-1] / top[-1]), [place])
+    ledger.fact(_F + "rate_left", end / float(top[-1]), [place])
 
 
 def _steps(state: TrainerState, ledger: Ledger) -> None:
-    """Folder name against the state's step, wherever a folder is called ``checkpoint-N``."""
-    step = state.number("global_step")
-    if step is None or state.folder_step is None:
+    """The step by the folder's name ``checkpoint-N`` and by the scheduler against that of the state.
+
+    Several processes may step a scheduler once each, and steps that overflow may not step it: a multiple, and a few
+    less, are no contradiction.
+    """
+    step, scheduler = state.number("global_step"), state.scheduler_step
+    if step is None or (state.folder_step is None and scheduler is None):
         ledger.unknown(
             _F + "steps_disagree",
-            "No folder called checkpoint-N with a trainer_state.json says its step twice.",
-            "没有名为 checkpoint-N 且含 trainer_state.json 的目录可两处核对步数。",
+            "Neither a folder checkpoint-N nor a scheduler.pt names the step beside trainer_state.json.",
+            "trainer_state.json 之外，没有 checkpoint-N 目录或 scheduler.pt 可核对步数。",
         )
         return
-    wrong = [] if step == state.folder_step else [f"{step:g}"]
-    ledger.count(
-        _F + "steps_disagree",
-        [Place(state.label, "global_step", seen, f"{state.folder_step}", "training") for seen in wrong],
-    )
+    places = []
+    if state.folder_step not in (None, step):
+        places.append(Place(state.label, "global_step", f"{step:g}", f"{state.folder_step}, by its folder", "training"))
+    if scheduler is not None and step > 0 and scheduler % step and not 0.9 * step <= scheduler <= step:
+        places.append(Place(state.label, "global_step", f"{step:g}", f"{scheduler:g}, by scheduler.pt", "training"))
+    ledger.count(_F + "steps_disagree", places)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import datetime
 import json
+import pathlib
 import pprint  # noqa: F401 - a filter of jinja imports it when no file can be opened any more
 import resource
 import signal
@@ -26,7 +27,7 @@ import jinja2.sandbox
 MORE_MEMORY_BYTES = 256 << 20
 CPU_SECONDS_EACH, CPU_SECONDS_ALL = 2, 6
 MAX_OUTPUT_CHARS = 1 << 18
-TODAY = datetime.datetime(2024, 7, 26, 12, 0, 0)
+TODAY = datetime.datetime(2024, 7, 26, 12, tzinfo=datetime.UTC)
 
 
 class _Refused(Exception):  # noqa: N818 - what a template does on purpose is no error of ours
@@ -40,7 +41,7 @@ class _TooLongError(Exception):
 class Generation(jinja2.ext.Extension):
     """``{% generation %}`` ... ``{% endgeneration %}``, which marks what the assistant says and writes its body."""
 
-    tags = {"generation"}  # noqa: RUF012 - the name and type are jinja's
+    tags = {"generation"}
 
     def parse(self, parser: Any) -> Any:
         line = next(parser.stream).lineno
@@ -54,7 +55,7 @@ def environment() -> jinja2.sandbox.ImmutableSandboxedEnvironment:
     made = jinja2.sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=extensions)
     made.filters["tojson"] = _tojson
     made.globals["raise_exception"] = _refuse
-    made.globals["strftime_now"] = lambda form: TODAY.strftime(form)
+    made.globals["strftime_now"] = TODAY.strftime
     return made
 
 
@@ -88,7 +89,7 @@ def rendered(template: jinja2.Template, values: dict[str, Any]) -> dict[str, str
         return {"error": f"takes more than {MORE_MEMORY_BYTES >> 20} MiB"}
     except RecursionError:
         return {"error": "calls itself without end"}
-    except Exception as error:  # a template can raise anything
+    except Exception as error:  # noqa: BLE001 - a template can raise anything
         return {"error": f"{type(error).__name__}: {error}"[:200]}
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
@@ -97,8 +98,7 @@ def rendered(template: jinja2.Template, values: dict[str, Any]) -> dict[str, str
 def limit() -> None:
     """Take away what a template could do harm with. Fails where the system has no such limits."""
     # Linux says in pages how large the process is; what jinja needs is in it already.
-    with open("/proc/self/statm", encoding="ascii") as file:
-        now = int(file.read().split()[0]) * resource.getpagesize()
+    now = int(pathlib.Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + MORE_MEMORY_BYTES,) * 2)
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS_ALL, CPU_SECONDS_ALL))
     for none in (resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC, resource.RLIMIT_CORE):
@@ -133,7 +133,7 @@ def main() -> None:
     except _TooLongError:
         write({"error": f"takes more than {CPU_SECONDS_EACH} s to compile"})
         return
-    except Exception as error:  # deep nesting, memory: whatever compiling comes to
+    except Exception as error:  # noqa: BLE001 - deep nesting, memory: whatever compiling comes to
         write({"error": f"{type(error).__name__}: {error}"[:200]})
         return
     write({})

@@ -1,4 +1,4 @@
-"""Conversations that a chat template is tried with. Their contents are marked, so that they are found in the rendering."""
+"""Conversations that a chat template is tried with; contents are marked, so that they are found in the rendering."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def conversations(marks: Marks, tools: bool) -> dict[str, Conversation]:
         Conversation("two turns, prompted", tuple(turns[:3]), prompted=True),
         Conversation("two turns", tuple(turns)),
         # A template may refuse what its model was not trained for, and an empty message.
-        Conversation("system", (system, *turns[:2]), must=False),
+        Conversation("system", (system, turns[0]), must=False, prompted=True),
         Conversation("empty", ({"role": "user", "content": ""},), must=False, prompted=True),
     ]
     if tools:

@@ -10,6 +10,7 @@ from typing import Any
 
 MODELS = frozenset({"BPE", "WordPiece", "WordLevel", "Unigram"})
 MAX_FAULTS = 20
+_FLAGS = ("special", "normalized", "single_word", "lstrip", "rstrip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,13 @@ def parse_tokenizer(path: str, value: object) -> Tokenizer:
     kind = _kind(model, faults)
     vocab = _vocab(kind, model.get("vocab"), faults)
     merges = tuple(_merges(model.get("merges"), faults)) if kind == "BPE" else ()
+    unknown = model.get("unk_id")
+    if kind == "Unigram" and type(unknown) is int and not 0 <= unknown < max(1, len(vocab)):
+        faults.append(Fault("$.model.unk_id", str(unknown)[:20], f"less than {len(vocab)} pieces"))
     faults += _unbuilt(vocab, merges, model.get("continuing_subword_prefix"))
-    added = tuple(_added(value.get("added_tokens"), faults))
+    added = tuple(_added(value, faults))
+    if value.get("version", "1.0") != "1.0":
+        faults.append(Fault("$.version", f"{value['version']!r:.40}", "1.0"))
     names = ("normalizer", "pre_tokenizer", "post_processor", "decoder", "truncation", "padding")
     parts = {name: value.get(name) for name in names}
     for name in names:
@@ -145,10 +151,12 @@ def _merges(merges: object, faults: list[Fault]) -> Iterator[tuple[str, str]]:
         faults.append(Fault("$.model.merges", type(merges).__name__, "a list"))
         return
     for place, merge in enumerate(merges):
+        if isinstance(merge, str) and merge.startswith("#version"):
+            continue
         pair = merge.split(" ") if isinstance(merge, str) else merge
         if isinstance(pair, list) and len(pair) == 2 and all(isinstance(side, str) for side in pair):
             yield pair[0], pair[1]
-        elif not (isinstance(merge, str) and merge.startswith("#version")):
+        else:
             faults.append(Fault(f"$.model.merges[{place}]", f"{merge!r:.60}", "two pieces"))
 
 
@@ -163,16 +171,18 @@ def _unbuilt(vocab: Mapping[str, int], merges: tuple[tuple[str, str], ...], pref
             yield Fault(f"$.model.merges[{place}]", f"{lost!r:.60} is no piece", "pieces of the vocabulary")
 
 
-def _added(tokens: object, faults: list[Fault]) -> Iterator[AddedToken]:
-    if tokens is None:
-        return
+def _added(value: Mapping[str, Any], faults: list[Fault]) -> Iterator[AddedToken]:
+    tokens = value.get("added_tokens", [])
     if not isinstance(tokens, list):
         faults.append(Fault("$.added_tokens", type(tokens).__name__, "a list"))
         return
     for place, token in enumerate(tokens):
         entry = token if isinstance(token, dict) else {}
         id_, content = entry.get("id"), entry.get("content")
-        if type(id_) is int and id_ >= 0 and isinstance(content, str) and content:
-            yield AddedToken(id_, content, entry.get("special") is True, entry.get("normalized") is True)
-        else:
-            faults.append(Fault(f"$.added_tokens[{place}]", f"{token!r:.60}", "an object with id and content"))
+        whole = isinstance(content, str) and all(isinstance(entry.get(flag), bool) for flag in _FLAGS)
+        if type(id_) is not int or id_ < 0 or not whole:
+            faults.append(
+                Fault(f"$.added_tokens[{place}]", f"{token!r:.60}", f"an object with id, content, {_FLAGS[0]}, …")
+            )
+        elif content:
+            yield AddedToken(id_, content, entry["special"], entry["normalized"])

@@ -27,8 +27,8 @@ class DetectContext:
     ``intervals`` maps shard, checkpoint, evaluation, epoch, logging to steps. ``batch`` is the number of
     candidates a contrastive loss chooses from, ``choices`` that of a multiple-choice or classification loss.
     ``schedule`` is the name of the learning-rate schedule, ``run_seconds`` the duration of the run, and
-    ``as_of`` the time (seconds of the same clock as the records) at which the log was looked at; ``times`` says the same
-    of a file that tells of itself how long its last record is ago.
+    ``as_of`` the time (seconds of the same clock as the records) at which the log was looked at; ``times`` says so of
+    a file that tells of itself how long its last record is ago.
     """
 
     paradigm: str | None = None
