@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.console import Console, Group
-from rich.padding import Padding
+from rich.console import Console
 from rich.text import Text as Styled
 
 from api.reports.outline import outline
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 _COLOURS = {"pass": "green", "fail": "red", "incomplete": "yellow"}
 _SHOWN_PLACES = 3
 _SHOWN_REMEDIES = 3
+_SHOWN_CHECKS = 2
 
 
 def render_audit(result: AuditResult, lang: Lang, out: Console, verbose: bool = False) -> None:
@@ -76,7 +76,14 @@ class _Report:
         head.append(f"  {visible(gate.title)}", style="bold")
         head.append(f"  {gate.id}", style="dim")
         self._out.print(head)
-        self._out.print(Padding(Group(*lines), (0, 0, 0, 4)))
+        self._indented(lines, 4)
+
+    def _indented(self, lines: Iterable[Styled], columns: int) -> None:
+        """Wrapped inside the indent; a command stays on one line, so that it can be copied."""
+        for line in lines:
+            for part in line.wrap(self._out, self._out.width - columns):
+                part.rstrip()
+                self._out.print(Styled(" " * columns).append_text(part), soft_wrap=True)
 
     def _proof(self, gate: AuditedGate, consequences: Sequence[AuditedGate]) -> list[Styled]:
         lines = [Styled(visible(gate.because)), *self._places(gate)]
@@ -107,17 +114,18 @@ class _Report:
 
     def _checks(self, gate: AuditedGate) -> list[Styled]:
         lines: list[Styled] = []
-        for check in gate.next_checks:
+        for check in gate.next_checks[:_SHOWN_CHECKS]:
             lines.append(Styled(f"{self._word('check')}: {visible(check.title)}"))
-            lines += [Styled(f"  $ {visible(line)}", style="cyan") for line in check.command.splitlines()]
+            commands = check.command.splitlines()
+            lines += [Styled(f"  {visible(line)}", style="cyan", no_wrap=True, overflow="ignore") for line in commands]
         return lines
 
     def _rest(self, key: str, gates: Sequence[AuditedGate], verbose: bool) -> None:
         self._out.print(Styled(f"{self._word(key)}: {self._word('counts', count=len(gates))}", style="dim"))
         for gate in gates if verbose else ():
-            self._out.print(Padding(Styled(f"{visible(gate.title)}  {gate.id}"), (0, 0, 0, 2)))
+            self._indented([Styled(f"{visible(gate.title)}  {gate.id}")], 2)
             if gate.status == "not_enough_evidence":
-                self._out.print(Padding(Styled(visible(gate.because), style="dim"), (0, 0, 0, 4)))
+                self._indented([Styled(visible(gate.because), style="dim")], 4)
 
     def _list(self, key: str, items: Sequence[str]) -> None:
         if items:

@@ -214,7 +214,7 @@ class Checkpoint:
         if "modules.json" in names or "config_sentence_transformers.json" in names:
             return "sentence_transformers"
         if self.architecture:
-            return _kind_of(self.architecture)
+            return _kind_of(self.architecture, bool(self.config and self.config.mapping.get("is_encoder_decoder")))
         if any(n.endswith(".gguf") for n in names):
             return "gguf"
         if any(n.endswith((".distcp", "_optim_states.pt", "_model_states.pt")) for n in names):
@@ -237,14 +237,15 @@ class Checkpoint:
         return path if path.exists() else None
 
 
-def _kind_of(architecture: str) -> Kind:
+def _kind_of(architecture: str, two_sided: bool) -> Kind:
     if re.search(r"For(SequenceClassification|TokenClassification|Reward\w*)$|RewardModel$", architecture):
         return "classifier"
-    if architecture.startswith(("T5", "MT5", "UMT5", "Bart", "MBart", "Pegasus", "LongT5")):
+    if two_sided or architecture.startswith(("T5", "MT5", "UMT5", "Bart", "MBart", "Pegasus", "LongT5")):
         return "seq2seq"
     if re.search(r"(ForCausalLM|LMHeadModel|ForConditionalGeneration)$", architecture):
         return "causal_lm"
-    return "encoder" if architecture.endswith(("Model", "ForMaskedLM")) else "unknown"
+    encoders = ("Model", "ForMaskedLM", "ForPreTraining", "ForQuestionAnswering")
+    return "encoder" if architecture.endswith(encoders) else "unknown"
 
 
 def _by_name(tensors: Iterable[TensorInfo]) -> dict[str, TensorInfo]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from engine.audit.yaml_text import safe_yaml
 from engine.model.kb import PARADIGM_ALIASES, Paradigm
 
 MAX_INTENT_BYTES = 1 << 20
@@ -179,7 +180,7 @@ def parse_intent(content: bytes, name: str = "intent") -> Intent:
     if len(content) > MAX_INTENT_BYTES:
         raise IntentError(f"{name}: longer than {MAX_INTENT_BYTES:,} bytes")
     try:
-        data = yaml.load(content, Loader=_Loader)  # noqa: S506 - a SafeLoader without aliases
+        data = safe_yaml(content)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise IntentError(f"{name}: not YAML or JSON: {str(error).splitlines()[0]}") from None
     if data is None:
@@ -195,11 +196,3 @@ def parse_intent(content: bytes, name: str = "intent") -> Intent:
         where = ".".join(str(part) for part in first["loc"])
         raise IntentError(f"{name}: {where}: {first['msg']}") from None
 
-
-class _Loader(yaml.SafeLoader):
-    """YAML without aliases, which could blow up a small text."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("an alias (*name) is not allowed here")
-        return super().compose_node(parent, index)

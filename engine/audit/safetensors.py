@@ -37,7 +37,8 @@ _ENTRY_KEYS = frozenset({"dtype", "shape", "data_offsets"})
 _HALF_PAIR = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
-_MINUS_ZERO = re.compile(rb"[\[,:\s]-0[\],}\s]")
+# Whole numbers that Python's json reads unlike the reference reader: minus zero, and those beyond the largest float.
+_ODD_WHOLE = re.compile(rb"[\[,:\s]-0[\],}\s]|\d{309}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,7 @@ def _parsed(raw: bytes) -> dict[str, Any]:
     Raises:
         ValueError, RecursionError: if the reference reader would not get this far.
     """
-    whole = _whole if _MINUS_ZERO.search(raw) else None
+    whole = _whole if _ODD_WHOLE.search(raw) else None
     entries = json.loads(
         raw.decode("utf-8"), object_pairs_hook=_object, parse_constant=_refuse, parse_int=whole, parse_float=_finite
     )
@@ -212,7 +213,7 @@ def _object(pairs: list[tuple[str, Any]]) -> Any:
 
 
 def _whole(digits: str) -> Any:
-    return -0.0 if digits == "-0" else int(digits)
+    return -0.0 if digits == "-0" else int(digits) if len(digits) < 300 else _finite(digits)
 
 
 def _finite(digits: str) -> float:

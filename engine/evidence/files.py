@@ -74,8 +74,8 @@ class FileEvidence:
                 out.not_understood.append(NotUnderstood(f"files/{name}", str(content)[:200], "neither keys nor text"))
         return records + [self._file(file) for file in files]
 
-    def _read(self, source: Any, name: str) -> RunRecord:
-        return readers.read(source, name, readers.Limits(scan=self._signatures.blocks()))
+    def _read(self, source: Any, name: str, kind: str | None = None) -> RunRecord:
+        return readers.read(source, name, readers.Limits(scan=self._signatures.blocks()), kind)
 
     def _file(self, file: EvidenceFile) -> RunRecord:
         if file.data is not None:
@@ -90,14 +90,15 @@ class FileEvidence:
 
     def _small(self, name: str, data: bytes) -> RunRecord:
         """A fragment or an upload: keys in the way of a document that no tool writes are a configuration as well."""
+        kind = None
         if len(data) <= MAX_CONFIG_BYTES and readers.sniff(data[:65536]) == "text":
-            document = _document(data)
+            kind, document = "text", _document(data)
             if isinstance(document, Mapping) and not is_case(document):
                 record = _configuration(name, document)
                 # A line of a log ("RuntimeError: ...") parses as a key and its value as well.
                 if data.lstrip().startswith(b"{") or read_config(name, document, self._vocabulary).facts:
                     return record
-        return self._read(data, name)
+        return self._read(data, name, kind)
 
     def _note(self, record: RunRecord, out: Gathered) -> None:
         """What one file says outright: how much there is of it, its configuration and its statements."""

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 
 from engine.evidence.tokens import words_of
 
+MAX_FIRST = 20_000
+"""Words whose places in the trie are remembered: more than a language uses, and less than a hostile text holds."""
+
 
 class Layer(IntEnum):
     """What kind of word list a form belongs to; it decides what hides what."""
@@ -74,8 +77,14 @@ class _Node:
         found = [node] if node is not None else []
         if self.stems is not None:
             found += [self.stems[word[:n]] for n in self.lengths if n <= len(word) and word[:n] in self.stems]
-        bare = _bare(word)
-        return found + self.after(bare) if bare else found
+        if word[-1] in "):":  # rare, and this is asked for every word
+            bare = _bare(word)
+            return found + self.after(bare) if bare else found
+        return found
+
+
+_Start = tuple[list[tuple[Layer, str]], list[_Node]]
+"""What one word says by itself, and where the forms that go on after it stand in the trie."""
 
 
 def packed(entries: Mapping[str, Any]) -> dict[str, str]:
@@ -102,6 +111,7 @@ class Lexicon:
         self._waiting: dict[str, list[tuple[list[str], int, str]]] = {}
         self._stems: list[tuple[list[str], int, str]] = []
         self._kept: dict[str, str] = {}
+        self._first: dict[str, _Start] = {}
         self._sealed = False
 
     def index(self) -> dict[str, Any]:
@@ -134,6 +144,7 @@ class Lexicon:
             self._thread(words, layer, name)
         else:
             self._waiting.setdefault(words[0], []).append((words, layer, name))
+            self._first.clear()
 
     def _thread(self, words: list[str], layer: int, name: str) -> None:
         node = self._root
@@ -143,15 +154,24 @@ class Lexicon:
         if key not in node.names:
             node.names += (key,)
 
-    def _starting_with(self, word: str) -> list[_Node]:
-        """The nodes after a first word, once the forms that begin with it are in the trie."""
+    def _starting_with(self, word: str) -> _Start:
+        """What begins with a word, once the forms that do are in the trie."""
+        known = self._first.get(word)
+        if known is not None:
+            return known
         begin = word
         while begin:
-            kept = json.loads(self._kept.pop(begin, "[]"))
-            for waiting in (*self._waiting.pop(begin, ()), *kept):
+            if begin in self._kept:
+                self._waiting.setdefault(begin, []).extend(json.loads(self._kept.pop(begin)))
+            for waiting in self._waiting.pop(begin, ()):
                 self._thread(*waiting)
             begin = _bare(begin)
-        return self._root.after(word)
+        if len(self._first) >= MAX_FIRST:
+            self._first.clear()
+        nodes = self._root.after(word)
+        names = [name for node in reversed(nodes) for name in reversed(node.names)]
+        known = self._first[word] = names, [node for node in nodes if node.exact or node.stems]
+        return known
 
     def has(self, layer: Layer, name: str) -> bool:
         """Whether ``name`` was added under itself."""
@@ -160,28 +180,26 @@ class Lexicon:
     def find(self, words: list[str]) -> list[Hit]:
         """Every occurrence that no longer one hides, by position, the longer first."""
         hits: list[Hit] = []
-        first: dict[str, list[_Node]] = {}
         for start, word in enumerate(words):
-            nodes = first.get(word)
-            if nodes is None:
-                nodes = first[word] = self._starting_with(word)
+            names, nodes = self._starting_with(word)
             if nodes:
                 hits += _walk(nodes, words, start)
+            for layer, name in names:
+                hits.append(Hit(layer, name, start, start + 1))
         return _visible(hits)
 
 
 def _walk(nodes: list[_Node], words: list[str], start: int) -> list[Hit]:
-    """The forms that start here, the longer first."""
+    """The forms of several words that start here, the longer first."""
     found: list[Hit] = []
     end = start + 1
-    while nodes:
-        found += [Hit(layer, name, start, end) for node in nodes for layer, name in node.names]
-        nodes = [node for node in nodes if node.exact or node.stems]
-        if not nodes or end == len(words):
-            break
+    while nodes and end < len(words):
         word = words[end]
-        nodes = [child for node in nodes for child in node.after(word)]
         end += 1
+        nodes = [child for node in nodes for child in node.after(word)]
+        for node in nodes:
+            for layer, name in node.names:
+                found.append(Hit(layer, name, start, end))
     found.reverse()
     return found
 

@@ -78,16 +78,20 @@ class PhraseBook:
     def __init__(self, index: dict[str, Any]) -> None:
         """From the ``index_of`` some phrases."""
         self._index = index
-        self._by_anchor: dict[str, list[tuple[frozenset[str], Phrase]]] = {}
+        self._by_anchor: dict[str, dict[str, list[tuple[frozenset[str], Phrase]]]] = {}
 
-    def _anchored(self, anchor: str) -> list[tuple[frozenset[str], Phrase]]:
+    def _anchored(self, anchor: str) -> dict[str, list[tuple[frozenset[str], Phrase]]]:
+        """The phrases with that anchor by another part, the rarest among them (one of a single part by the anchor)."""
         known = self._by_anchor.get(anchor)
         if known is None:
             targets = self._index["targets"]
-            known = self._by_anchor[anchor] = [
-                (frozenset(parts), Phrase(Target(*targets[target]), tuple(parts), is_topic))
-                for target, parts, is_topic in json.loads(self._index["by_anchor"].get(anchor, "[]"))
-            ]
+            entries = json.loads(self._index["by_anchor"].get(anchor, "[]"))
+            use = Counter(part for _, parts, _ in entries for part in parts)
+            known = self._by_anchor[anchor] = {}
+            for target, parts, is_topic in entries:
+                other = min((part for part in parts if part != anchor), key=lambda part: use[part], default=anchor)
+                phrase = Phrase(Target(*targets[target]), tuple(parts), is_topic)
+                known.setdefault(other, []).append((frozenset(parts), phrase))
         return known
 
     def match(self, hits: list[Hit], tokens: Tokens) -> list[Match]:
@@ -96,11 +100,13 @@ class PhraseBook:
         for hit in hits:
             by_name.setdefault(hit.name, []).append(hit)
         found: list[Match] = []
-        names = by_name.keys()
+        names = frozenset(by_name)
         for anchor in by_name:
-            for needed, phrase in self._anchored(anchor):
-                if needed <= names:
-                    found += _matches(phrase, anchor, by_name, tokens)
+            anchored = self._anchored(anchor)
+            for other in sorted(anchored.keys() & names):
+                for needed, phrase in anchored[other]:
+                    if needed <= names:
+                        found += _matches(phrase, anchor, by_name, tokens)
         return _most_specific(found)
 
 
@@ -161,6 +167,8 @@ def _gaps(hits: list[Hit], tokens: Tokens) -> float:
 
 def _most_specific(matches: list[Match]) -> list[Match]:
     """Drop a match whose parts all lie in those of a match for something else, one of them in a longer part."""
+    if len(matches) < 2:
+        return matches
     literals = [match for match in matches if any(hit.end - hit.start > 1 for hit in match.hits)]
     return [
         match

@@ -66,6 +66,13 @@ _VERDICT_VERBS = (
 )
 
 
+_CHANGES = frozenset([
+    cues.FIND_OUT, cues.ASKS, cues.ASKS_FIRST, cues.GUESS, cues.WHETHER, cues.UNREAL, cues.PREVENT, cues.IF,
+    cues.REACTION, cues.TRIED, cues.ACTION, cues.RULED_OUT, cues.NOT, cues.CANNOT, cues.WITHOUT, cues.INSTEAD,
+    cues.NOT_NEXT, cues.NORMAL, cues.PAST, cues.USED_TO, cues.LONG_AGO, cues.ELSEWHERE, cues.RESOLVED,
+])  # fmt: skip
+"""A sentence without any of these asserts what it says."""
+
 _REACHES = (
     (cues.NOT, REACH),
     (cues.CANNOT, REACH),
@@ -121,6 +128,8 @@ def _start(hit: Hit) -> int:
 
 def status_of(match: Match, segment: Segment) -> Status:
     """The status of a match in its segment."""
+    if _CHANGES.isdisjoint(segment.cues):
+        return "asserted"
     start, end = segment.clause(match.start, match.end)
     if _asked(match, segment, start, end):
         return "asked"
@@ -325,10 +334,12 @@ def _is_negated(match: Match, segment: Segment, start: int) -> bool:
     found = [
         hit
         for name, reach in _REACHES
-        if name != cues.CANNOT or match.target.role == "normal"
+        if name in segment.cues and (name != cues.CANNOT or match.target.role == "normal")
         for hit in segment.within(name, start, match.end)
         if not _is_own(hit, match, segment) and _governs(hit, match, segment, reach)
     ]
+    if not found:
+        return False
     governing = sorted(found, key=lambda hit: hit.start)
     apart = [hit for at, hit in enumerate(governing) if at == 0 or hit.start >= governing[at - 1].end]
     return any(count % 2 for count in Counter(clauses[hit.start] for hit in apart).values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -220,3 +221,19 @@ def test_nothing_heavy_is_imported(given: Given) -> None:
     assert done.returncode in (0, 1, 3)
     loaded = set(done.stderr.split())
     assert not loaded & {"torch", "transformers", "tokenizers", "fastapi", "sqlalchemy", "rich"}
+
+
+def test_a_terminal_sees_how_much_was_read(run: Run, given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for variable, value in (("TERM", "xterm"), ("COLUMNS", "100")):
+        monkeypatch.setenv(variable, value)
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    code, out, _ = run(given.root, "--json")
+    assert code in (0, 1, 3)
+    assert json.loads(out)["kind"] == "causal_lm"
+    size = sum(file.stat().st_size for file in given.root.rglob("*"))
+    assert f"{size / 1000:.1f}/{size / 1000:.1f} kB" in screen.getvalue()

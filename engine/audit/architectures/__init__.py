@@ -70,9 +70,6 @@ def expect(config: Mapping[str, Any], architecture: str | None) -> Expectation:
     if architecture is None or not architecture.startswith(family.classes) or kind not in family.heads:
         raise UnknownLayoutError(f"the class {architecture} is not in the tables")
     layout = family.builds.get(kind, family.build)(Config(config))
-    required = sum(stack.count * max(len(stack.layer(0)), 1) for stack in layout.stacks)
-    if required > MAX_TENSORS:
-        raise UnknownLayoutError(f"config.json asks for {required:,} tensors")
     stacks = {stack.prefix: stack.count for stack in layout.stacks} | dict(layout.experts)
     return Expectation(
         family=str(config["model_type"]),
@@ -98,4 +95,6 @@ def _shapes(layout: Layout, head: Shapes) -> dict[str, tuple[int, ...]]:
         for number in range(stack.count):
             for name, sizes in stack.layer(number).items():
                 found[f"{stack.prefix}{number}.{name}"] = resolved(sizes)
+            if len(found) > MAX_TENSORS:
+                raise UnknownLayoutError(f"config.json asks for more than {MAX_TENSORS:,} tensors")
     return found

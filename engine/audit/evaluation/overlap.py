@@ -14,7 +14,9 @@ from engine.model.base import Text
 # T. Brown et al., Language Models are Few-Shot Learners, arXiv 2005.14165, appendix C: overlap by 13-grams.
 WORDS, CHARACTERS = 13, 50
 MAX_GRAMS = 2_000_000
+MAX_TRAINED = 64 << 20  # characters, some ten seconds; of more a sample is to be given
 _WORD = re.compile(r"\w+")
+_WITHOUT_SPACES = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")  # Thai, Japanese, Chinese
 _TEXTS = ("text", "content", "prompt", "question", "query", "instruction", "input", "output", "answer", "messages")
 
 
@@ -38,9 +40,13 @@ def overlapping(evaluated: Bundle, trained: Bundle) -> tuple[list[Place], int]:
     if not owners:
         raise _useless(evaluated, "holds no document of at least 13 words", "没有不少于 13 个词的文档")
     hits: dict[int, str] = {}
-    seen = False
+    seen = 0
     for where, text in _documents(trained):
-        seen = True
+        seen += len(text)
+        if seen > MAX_TRAINED:
+            raise _useless(
+                trained, f"is longer than {MAX_TRAINED:,} characters: give a sample of it", "过大：请给出其样本"
+            )
         for gram in _grams(text):
             if gram in owners and gram not in shared:
                 hits.setdefault(owners[gram], where)
@@ -85,7 +91,7 @@ def _texts(value: Any, depth: int) -> Iterator[str]:
 def _grams(text: str) -> Iterator[int]:
     words = _WORD.findall(text.lower())
     letters = "".join(words)
-    if len(words) * 12 < len(letters):  # few spaces: Chinese, Japanese, Thai
+    if 2 * len(_WITHOUT_SPACES.findall(letters)) > len(letters):
         yield from (hash(letters[at : at + CHARACTERS]) for at in range(len(letters) - CHARACTERS + 1))
         return
     yield from (hash(tuple(words[at : at + WORDS])) for at in range(len(words) - WORDS + 1))

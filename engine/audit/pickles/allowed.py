@@ -38,6 +38,7 @@ _PLAIN: dict[str, frozenset[str]] = {
         "types": "SimpleNamespace",
         "random": "Random",
         "numpy.random._pickle": "__bit_generator_ctor __generator_ctor __randomstate_ctor",
+        "numpy.random.bit_generator": "SeedSequence __pyx_unpickle_SeedSequence",
         "numpy.random._mt19937": "MT19937",
         "numpy.random._pcg64": "PCG64",
         "numpy.random._philox": "Philox",

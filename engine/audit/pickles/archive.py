@@ -108,6 +108,18 @@ def member_bytes(stream: BinaryIO, member: Member, limit: int = MAX_INFLATED) ->
     return data
 
 
+def member_head(stream: BinaryIO, member: Member, size: int) -> bytes:
+    """The first bytes of a member; fewer if it is shorter or damaged."""
+    stream.seek(member.offset)
+    data = stream.read(min(member.stored, size))
+    if member.compressed:
+        try:
+            data = zlib.decompressobj(-15).decompress(data, size)
+        except zlib.error:
+            return b""
+    return data
+
+
 def _directory(stream: BinaryIO, end: int) -> tuple[int, int, int, int]:
     """Number of members, size and offset of the directory, and where it ends in the file."""
     if not ends_with_archive(stream, end):

@@ -24,6 +24,10 @@ class MalformedError(Exception):
     """A stream that is no pickle, or one that was broken on purpose. The message says what is wrong, for people."""
 
 
+class CutError(MalformedError):
+    """A stream that ends before its stop."""
+
+
 class TooLongError(Exception):
     """A pickle with more operations, names or text than are followed."""
 
@@ -55,7 +59,8 @@ class Reading:
         start, end: its first byte, and the byte behind the last one that was read.
         uses: the imported names in order.
         outside: the objects that it refers to and that lie elsewhere: for torch, the storages.
-        fault: what is wrong with it. ``too_long`` is no fault: nothing can be said of the rest.
+        fault: what is wrong with it; ``cut`` if that is only that the stream ends too early. ``too_long`` is no fault:
+            nothing can be said of the rest.
     """
 
     start: int
@@ -65,6 +70,7 @@ class Reading:
     operations: int = 0
     protocol: int = 0
     fault: str | None = None
+    cut: bool = False
     too_long: bool = False
     outside: list[Persistent] = field(default_factory=list)
 
@@ -104,9 +110,7 @@ class Machine:
             operation = find(code)
             if operation is None:
                 self.position = self.begin
-                raise MalformedError(
-                    f"operation {code!r} is not supported" if code else "the stream ends before its stop"
-                )
+                raise MalformedError(f"operation {code!r} is not supported") if code else CutError("it has no stop")
             operation(self)
         if len(self.stack) != 1 or self.marks:
             raise MalformedError(f"{len(self.stack)} objects and {len(self.marks)} marks are left, not one object")
@@ -118,7 +122,7 @@ class Machine:
         """The next bytes of the stream."""
         data = self.stream.read(size) if self.position + size <= self.end else b""
         if len(data) != size:
-            raise MalformedError("the stream ends in the middle")
+            raise CutError("the stream ends in the middle")
         self.position += size
         return data
 
@@ -133,7 +137,7 @@ class Machine:
             self.keep(size)
             return decode(self.take(size))
         if self.position + size > self.end:
-            raise MalformedError(f"an argument of {size:,} bytes reaches beyond the end")
+            raise CutError(f"an argument of {size:,} bytes reaches beyond the end")
         self.stream.seek(size, 1)
         self.position += size
         return Blob(size)
@@ -144,7 +148,7 @@ class Machine:
         self.position += len(data)
         self.keep(len(data))
         if not data.endswith(b"\n"):
-            raise MalformedError("a line without an end")
+            raise (CutError if self.position == self.end else MalformedError)("a line without an end")
         return data[:-1]
 
     def keep(self, size: int) -> None:

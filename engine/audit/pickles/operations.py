@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import BinaryIO
 
-from engine.audit.pickles.machine import MAX_OPERATIONS, Machine, MalformedError, Reading, TooLongError, text
+from engine.audit.pickles.machine import MAX_OPERATIONS, CutError, Machine, MalformedError, Reading, TooLongError, text
 from engine.audit.pickles.values import Bag, Blob, Mapping
 
 
@@ -20,6 +20,7 @@ def follow(stream: BinaryIO, start: int, end: int, limit: int = MAX_OPERATIONS) 
         machine.run(_OPERATIONS, limit)
     except MalformedError as error:
         reading.fault = f"{error} (byte {machine.begin:,})"
+        reading.cut = isinstance(error, CutError)
     except TooLongError:
         reading.too_long = True
     reading.end = machine.position

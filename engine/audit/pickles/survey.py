@@ -21,6 +21,7 @@ from engine.audit.pickles.archive import (
     Member,
     ends_with_archive,
     member_bytes,
+    member_head,
     read_archive,
 )
 from engine.audit.pickles.machine import MAX_OPERATIONS, Reading, Use
@@ -36,6 +37,9 @@ _PACKED = {
     b"7z\xbc\xaf\x27\x1c": "7z", b"\x1f\x8b\x08": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"Rar!\x1a\x07": "rar",
     b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4",
 }  # fmt: skip
+_ARCHIVES = (LOCAL, b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"\xfd7zXZ\0")
+_ARRAY = b"\x93NUMPY"
+HEAD_BYTES = 1 << 17
 
 
 @dataclass
@@ -127,7 +131,7 @@ class _Look:
             (self.survey.faults if weights else self.survey.unread).append(Fault(path, "", what))
         elif head.startswith(LOCAL) or ends_with_archive(stream, size):
             self.archives(stream, path, size)
-        elif head.startswith(b"\x93NUMPY"):
+        elif head.startswith(_ARRAY):
             self.array(stream, path, "", 0, size)
         else:
             self.pickle(stream, path, size, head)
@@ -247,12 +251,26 @@ class _Look:
                 self.add(pickled, end)
                 self.tensors(pickled)
 
+    def may_be_pickle(self, head: bytes) -> bool:
+        """Whether the beginning of a member can be followed to where it was cut, so that the rest must be seen, too."""
+        if head.startswith(_ARRAY):
+            return True
+        reading = self.followed(io.BytesIO(head), 0, len(head))
+        return reading.fault is None or reading.calls or (reading.cut and len(head) == HEAD_BYTES)
+
     def member(self, stream: BinaryIO, path: str, member: Member, torch: bool) -> Iterator[tuple[Pickled, int]]:
         """The pickle that a member holds, with where it must end."""
         if self.spent(path, member.name[:120]):
             return
         source, start, end = stream, member.offset, member.offset + member.stored
         strict = member.name.endswith((".pkl", ".pickle"))
+        head = member_head(stream, member, HEAD_BYTES)
+        if head.startswith(_ARCHIVES):
+            what = Fault(path, member.name[:120], "an archive inside the archive, and not opened")
+            (self.survey.faults if torch else self.survey.unread).append(what)
+            return
+        if not strict and not self.may_be_pickle(head):
+            return
         if member.compressed or strict:
             try:
                 if member.size > self.inflated:
@@ -264,12 +282,7 @@ class _Look:
                 )
                 return
             self.inflated -= member.size if member.compressed else 0
-        source.seek(start)
-        head = source.read(min(16, end - start))
-        if head.startswith((LOCAL, b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"\xfd7zXZ\0")):
-            what = Fault(path, member.name[:120], "an archive inside the archive, and not opened")
-            (self.survey.faults if torch else self.survey.unread).append(what)
-        elif head.startswith(b"\x93NUMPY"):
+        if head.startswith(_ARRAY):
             self.array(source, path, member.name[:120], start, end)
         else:
             reading = self.followed(source, start, end)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.audit.probes import (
+    adapter,
     config,
     container,
     distributed,
@@ -13,6 +14,7 @@ from engine.audit.probes import (
     evaluation,
     generation,
     names,
+    provenance,
     run,
     security,
     special_rows,
@@ -41,6 +43,7 @@ PROBES: tuple[Probe, ...] = (
     tokenizer.probe,
     template.probe,
     generation.probe,
+    adapter.probe,
     special_rows.probe,
     embedding.probe,
     distributed.probe,
@@ -48,4 +51,5 @@ PROBES: tuple[Probe, ...] = (
     run.probe,
     evaluation.probe,
     security.probe,
+    provenance.probe,
 )

@@ -29,6 +29,11 @@ _DTYPES = {
 # Small tensors that many families keep in another number format on purpose.
 _OTHER_DTYPE = re.compile(r"norm|router|(^|\.)gate\.|scale|inv_freq|(^|\.)ln_|bias$|position|A_log$|\.D$")
 _IDS = ("bos_token_id", "eos_token_id", "pad_token_id")
+_OTHER_ROLE = {"bos_token_id": "cls_token", "eos_token_id": "sep_token"}
+_FACTS = (
+    "rotary rope_differences rope_forms_differ rope_unread rope_scaling_faults has_positions context_faults "
+    "quantization_declared packed_tensors dtype_faults bad_special_ids changed_keys"
+)
 _MAX_KEYS = 2000
 # Settings that a fine-tune may change, that say nothing of what is computed, or that have gates of their own.
 _FREE = frozenset({
@@ -66,6 +71,10 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     usable = config is not None and config.problem is None and bool(config.mapping)
     ledger.fact("audit.config.usable", usable)
     if not usable:
+        for fact in _FACTS.split():
+            ledger.unknown(
+                f"audit.config.{fact}", "There is no config.json that can be read.", "没有可读的 config.json。"
+            )
         return
     state_rope(checkpoint, ledger)
     state_context(checkpoint, ledger)
@@ -178,10 +187,14 @@ def _faults_of(checkpoint: Checkpoint, document: Document, key: str, rows: int |
         elif files.view is not None and key != "pad_token_id" and files.text_of(id_) is None:
             sound = False
             yield Place(document.path, key, f"{id_}, which no token has", "the id of a token", "tokenizer")
+    # Which tokens end a generation is judged with the generation config.
+    if not sound or document is not checkpoint.config:
+        return
     name = files.named.get(key.removesuffix("_id"))
     wanted = files.id_of(name) if name is not None else None
-    # Which tokens end a generation is judged with the generation config.
-    if sound and wanted is not None and wanted not in ids and document is checkpoint.config:
+    # Decoders on the vocabulary of BERT begin and end with its [CLS] and [SEP], whatever else is named.
+    other = files.named.get(_OTHER_ROLE.get(key, ""))
+    if wanted is not None and wanted not in ids and (other is None or files.id_of(other) not in ids):
         observed = ", ".join(f"{id_} {shown(files.text_of(id_) or '')}" for id_ in ids[:4])
         yield Place(document.path, key, observed, f"{wanted} {shown(name)}", "tokenizer")
 

@@ -75,8 +75,11 @@ def _faults(headers: dict[str, Header], pointers: set[str], ledger: Ledger) -> N
             ]
             ledger.fact(fact, float(total), places)
         else:
-            names = ", ".join(blind[:3])
-            ledger.unknown(fact, f"The header of {names} cannot be read.", f"无法读取 {names} 的文件头。")
+            names = shown(", ".join(blind[:3]))
+            if blind[0] in absent:
+                ledger.unknown(fact, f"{names}: a git-lfs pointer is all there is.", f"{names} 只是 git-lfs 指针。")
+            else:
+                ledger.unknown(fact, f"The header of {names} cannot be read.", f"无法读取 {names} 的文件头。")
 
 
 def _gguf(checkpoint: Checkpoint, ledger: Ledger) -> None:
@@ -126,7 +129,7 @@ def _index(checkpoint: Checkpoint, headers: dict[str, Header], ledger: Ledger) -
             )
         return
     named = [name for name in dict.fromkeys(checkpoint.weight_map.values()) if _is_plain(name)]
-    absent = [name for name in named if checkpoint.folder.entries.get(name) is None]
+    absent = [name for name in sorted(named) if checkpoint.folder.entries.get(name) is None]
     where = Place(index.path, "weight_map")
     ledger.count(
         "audit.container.missing_files",

@@ -31,6 +31,10 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     paradigm = checkpoint.intent.paradigm in ("embedding", "contrastive")
     embeds = checkpoint.kind == "sentence_transformers" or base is not None or declared is not None or paradigm
     ledger.fact("audit.embedding.expected", embeds)
+    index = checkpoint.intent.index
+    ledger.fact(
+        "audit.embedding.index_expected", index is not None or checkpoint.intent.release_kind == "index_rebuild"
+    )
     if not embeds:
         return
     _files(checkpoint, ledger)

@@ -35,10 +35,6 @@ def probe_index(checkpoint: Checkpoint, ours: Interface | None, ledger: Ledger) 
     Returns:
         The dimension that the record of the index states.
     """
-    index = checkpoint.intent.index
-    ledger.fact(
-        "audit.embedding.index_expected", index is not None or checkpoint.intent.release_kind == "index_rebuild"
-    )
     record, why = _record(checkpoint)
     if record is None:
         ledger.unknown(REBUILT, why[0], why[1])

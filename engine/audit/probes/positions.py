@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _UNROTATED = frozenset({"gpt2", "bert", "roberta", "xlm-roberta", "t5"})
 _TOLERANCE = 0.01
+_SAME_KIND = (["default", "mrope"], ["mrope", "default"])
 # Tokenizers without a limit carry a number that no model reaches.
 _NO_LIMIT = 10_000_000
 
@@ -32,21 +33,26 @@ def state_rope(checkpoint: Checkpoint, ledger: Ledger) -> None:
     ledger.fact("audit.config.rotary", rotary or known)
     if not rotary and not known:
         return
+    _base_rope(checkpoint, config, base, ledger)
+    _forms(checkpoint, config, ledger)
+    ledger.count("audit.config.rope_scaling_faults", _scaling_faults(config))
+
+
+def _base_rope(checkpoint: Checkpoint, config: Mapping[str, Any], base: Mapping[str, Any], ledger: Ledger) -> None:
+    if not base:
+        ledger.unknown("audit.config.rope_differences", "The base's config is not at hand.", "没有基座的配置。")
+        return
+    places = list(_against_base(config, base))
+    ledger.count("audit.config.rope_differences", places)
     change = checkpoint.intent.expected_changes.rope
     if change is not None:
         ledger.fact("audit.config.rope_change_declared", change == "changed")
-    else:
+    elif places:
         ledger.unknown(
             "audit.config.rope_change_declared",
             "The settings differ from the base's, and the intent does not say whether they should.",
             "设置与基座不同，而意图文件没有说明是否有意更改。",
         )
-    if base:
-        ledger.count("audit.config.rope_differences", _against_base(config, base))
-    else:
-        ledger.unknown("audit.config.rope_differences", "The base's config is not at hand.", "没有基座的配置。")
-    _forms(checkpoint, config, ledger)
-    ledger.count("audit.config.rope_scaling_faults", _scaling_faults(config))
 
 
 def _against_base(config: Mapping[str, Any], base: Mapping[str, Any]) -> Iterator[Place]:
@@ -116,7 +122,7 @@ def _scaling_faults(config: Mapping[str, Any]) -> Iterator[Place]:
     layers = {f"{key}.{shown(name)}": part for name, part in parts.items() if isinstance(part, dict)}
     for where, part in (layers or {key: parts}).items():
         kind, older = part.get("rope_type"), part.get("type")
-        if kind is not None and older is not None and kind != older and {kind, older} != {"mrope", "default"}:
+        if kind is not None and older is not None and kind != older and [kind, older] not in _SAME_KIND:
             yield Place("config.json", f"{where}.type", shown(older), f"{shown(kind)}, as rope_type", "config")
         known = rope.scaling_type(part)
         for name in rope.REQUIRED.get(known, ()):

@@ -27,6 +27,8 @@ _PICKLED_FORMATS = frozenset({"bin", "pickle", "pt", "pth", "pytorch", "torch"})
 _WEIGHTS = re.compile(r"(^|/)(pytorch_model|model|consolidated|adapter_model)[^/]*\.(bin|pt|pth|ckpt)$")
 _LOADED_CODE = re.compile(r"(^|/)(custom_generate/.*|handler|modeling_\w+|configuration_\w+|tokenization_\w+)\.py$")
 
+_EXPECTED_CODE = "no code, or custom_code declared"
+
 
 def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     """State what would run or be fetched, and what is given away. Nothing of it is run or fetched here."""
@@ -98,18 +100,20 @@ def _code(checkpoint: Checkpoint, ledger: Ledger, documents: list[Document]) -> 
     named: list[Place] = []
     loose: list[Place] = []
     for document in documents:
-        found = list(code.named_code(document.value))
-        if document.path.rpartition("/")[2] == "modules.json":
-            found += code.module_types(document.value)
-        for path, text in found:
+        for path, text in code.named_code(document.value):
             if "--" in text:
                 # Code of another repository stays open to change, whatever was declared of this one's.
                 named.append(Place(document.path, path, text[:120], "code in this folder", "policy"))
             elif not declared:
-                named.append(Place(document.path, path, text[:120], "no code, or custom_code declared", "intent"))
+                named.append(Place(document.path, path, text[:120], _EXPECTED_CODE, "intent"))
+        if document.path.rpartition("/")[2] == "modules.json" and not declared:
+            for path, text in code.module_types(document.value):
+                # A module of this folder is its code; one of another package is only imported if that is installed.
+                beside = f"{text.partition('.')[0]}.py" in checkpoint.folder
+                (named if beside else loose).append(Place(document.path, path, text[:120], _EXPECTED_CODE, "intent"))
     for number, entry in enumerate(checkpoint.folder.files(".py") if not declared else ()):
         what = _described(checkpoint, entry) if number < MAX_PLACES else "code"
-        place = Place(entry.path, "", what, "no code, or custom_code declared", "intent")
+        place = Place(entry.path, "", what, _EXPECTED_CODE, "intent")
         (named if _LOADED_CODE.search(entry.path) else loose).append(place)
     ledger.count("audit.security.named_code", named)
     ledger.count("audit.security.loose_code", loose)
@@ -222,5 +226,7 @@ def _texts(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
     for entry in folder.files():
         if entry.path in checkpoint.headers or _VOCABULARIES.search(entry.path) or entry.size > MAX_TEXT_BYTES:
             continue
-        if b"\0" not in folder.head(entry.path, 4096):
-            yield entry.path, folder.head(entry.path, entry.size).decode("utf-8", "replace")
+        content = folder.head(entry.path, 4096)
+        if b"\0" not in content:
+            content = folder.head(entry.path, entry.size) if entry.size > len(content) else content
+            yield entry.path, content.decode("utf-8", "replace")

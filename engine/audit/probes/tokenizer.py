@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -169,21 +168,18 @@ def _ids(checkpoint: Checkpoint, view: Tokenizer, ledger: Ledger) -> None:
 
 
 def _shared(view: Tokenizer) -> Iterator[Place]:
-    texts: dict[int, list[str]] = defaultdict(list)
-    for text, id_ in view.vocab.items():
-        texts[id_].append(text)
+    """Ids of two pieces, of two added tokens, or of an added token and another piece."""
+    by_id: dict[int, str] = {}
+    for texts in (view.vocab, view.added_ids):
+        for text, id_ in texts.items():
+            other = by_id.setdefault(id_, text)
+            if other != text:
+                yield Place(view.path, f"id {id_}", f"{other!r:.40}, {text!r:.40}", "one text for an id")
     for token in view.added:
-        if token.content not in texts[token.id]:
-            texts[token.id].append(token.content)
         own = view.vocab.get(token.content, token.id)
         if own != token.id:
             yield Place(
                 view.path, "$.added_tokens", f"{token.content!r:.60} = {token.id}", f"{own}, as in the vocabulary"
-            )
-    for id_, several in texts.items():
-        if len(several) > 1:
-            yield Place(
-                view.path, f"id {id_}", ", ".join(f"{text!r:.40}" for text in several[:3]), "one text for an id"
             )
 
 

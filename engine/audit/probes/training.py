@@ -73,6 +73,12 @@ def _finished(checkpoint: Checkpoint, state: TrainerState, ledger: Ledger) -> No
     if epoch is not None and epochs is not None and epochs > 0:
         place = Place(state.label, "epoch", f"{epoch:g}", f"{epochs:g}", "training")
         ledger.fact(_F + "epochs_left", max(0.0, 1 - epoch / epochs), [place])
+        return
+    ledger.unknown(
+        _F + "steps_left",
+        f"{state.label} does not say how many steps or epochs were planned and done.",
+        f"{state.label} 没有说明计划与完成的步数或轮数。",
+    )
 
 
 def _finite(checkpoint: Checkpoint, state: TrainerState, ledger: Ledger) -> None:

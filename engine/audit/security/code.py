@@ -36,7 +36,7 @@ def walk(value: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def named_code(value: Any) -> Iterator[tuple[str, str]]:
-    """Path and text of every class that ``auto_map`` or ``auto_mapping`` loads from code of a repository."""
+    """Path and text of every class that a loader takes from code of a repository."""
     for path, _, item in walk(value):
         if not isinstance(item, dict):
             continue
@@ -45,6 +45,10 @@ def named_code(value: Any) -> Iterator[tuple[str, str]]:
             for text in target if isinstance(target, list) else (target,):
                 if isinstance(text, str):
                     yield f"{path}.auto_map.{name}"[:200], text
+        pipelines = item.get("custom_pipelines")
+        for name, pipeline in pipelines.items() if isinstance(pipelines, dict) else ():
+            if isinstance(pipeline, dict) and isinstance(pipeline.get("impl"), str):
+                yield f"{path}.custom_pipelines.{name}.impl"[:200], pipeline["impl"]
         mapping = item.get("auto_mapping")
         library = mapping.get("parent_library") if isinstance(mapping, dict) else None
         if isinstance(library, str) and library.startswith("transformers_modules"):

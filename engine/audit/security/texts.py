@@ -50,11 +50,12 @@ _KEYS = (
     ),
     _form("a password in an address", "://", r"://[^/\s:@\"'{}<>$]{1,64}:([^/\s:@\"'{}<>$]{8,64})@[\w.-]"),
 )
-_ANYONE = r"(?!(?:user|username|your[_-]?\w{0,20}|me|ubuntu|jovyan|runner|runneradmin|public|shared|name)/)"
+# Accounts that images and examples use; they name nobody.
+_ANYONE = r"(?!(?i:user|username|your[_-]?\w{0,20}|me|ubuntu|jovyan|runner|runneradmin|public|shared|name)[/\\])"
 _INSIDE = r"(?:internal|corp|intranet|intra|lan|local)"
 _PLACES = (
     _form("a home folder", "/home/ /Users/", r"(?<![\w.~-])/(?:home|Users)/", _ANYONE, r"[\w.-]{1,64}/"),
-    _form("a home folder", "Users\\", r"(?i:\b[a-z]:)\\{1,2}Users\\{1,2}[\w. -]{1,64}\\"),
+    _form("a home folder", "Users\\", r"\b[A-Za-z]:\\{1,2}Users\\{1,2}", _ANYONE, r"[\w. -]{1,64}\\"),
     _form("an internal host", "://", r"://(?:[\w-]{1,63}\.){1,8}", _INSIDE, r"\b[\w./:-]{0,80}"),
     _form(
         "an internal address",

@@ -25,7 +25,7 @@ import jinja2.nodes
 import jinja2.sandbox
 
 MORE_MEMORY_BYTES = 256 << 20
-CPU_SECONDS_EACH, CPU_SECONDS_ALL = 2, 6
+CPU_SECONDS_EACH, CPU_SECONDS_ALL = 2, 4
 MAX_OUTPUT_CHARS = 1 << 18
 TODAY = datetime.datetime(2024, 7, 26, 12, tzinfo=datetime.UTC)
 
@@ -119,10 +119,14 @@ def write(answer: dict[str, str]) -> None:
 
 
 def main() -> None:
-    """Limits first, then the job, then the renderings one by one, each written before the next begins."""
+    """Limits first, then the job, then the renderings one by one, each written before the next begins.
+
+    The first line of the answer says that the limits hold, the second whether the template compiles.
+    """
     environment().from_string("{{ 'what jinja imports on its first use' }}").render()
     limit()
     job = json.loads(sys.stdin.buffer.read())
+    write({})
     try:
         signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS_EACH)
         template = environment().from_string(job["template"])

@@ -77,7 +77,7 @@ def _ask(process: subprocess.Popen[bytes], job: bytes) -> bytes:
 def _answers(lines: list[bytes], count: int) -> list[Rendering]:
     if not lines:
         raise UnrenderedError("the process that renders templates could not start under its limits")
-    compiled, *rest = (json.loads(line) for line in lines)
+    compiled, *rest = (json.loads(line) for line in lines[1:] or [b'{"error": "ends the process"}'])
     if compiled:
         return [Rendering(error=f"does not compile: {compiled['error']}")] * count
     found = [Rendering(**answer) for answer in rest]

@@ -10,6 +10,7 @@ from typing import Any
 
 MODELS = frozenset({"BPE", "WordPiece", "WordLevel", "Unigram"})
 MAX_FAULTS = 20
+_MAX_ID = 1 << 32
 _FLAGS = ("special", "normalized", "single_word", "lstrip", "rstrip")
 
 
@@ -40,7 +41,7 @@ class Tokenizer:
         path: of the file.
         model: BPE, WordPiece, WordLevel or Unigram; empty if it says none of them.
         vocab: piece to id; of two pieces of a Unigram list with one text the last counts.
-        merges: the two sides of every merge.
+        merges: the two sides of every merge, with a space between.
         added: in the order of the file.
         parts: the objects ``normalizer``, ``pre_tokenizer``, ``post_processor``, ``decoder``, ``truncation``,
             ``padding`` and ``options`` (the model without vocabulary and merges).
@@ -50,7 +51,7 @@ class Tokenizer:
     path: str
     model: str
     vocab: Mapping[str, int]
-    merges: tuple[tuple[str, str], ...]
+    merges: tuple[str, ...]
     added: tuple[AddedToken, ...]
     parts: Mapping[str, Any] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
@@ -99,11 +100,10 @@ def parse_tokenizer(path: str, value: object) -> Tokenizer:
     model = model if isinstance(model, dict) else {}
     kind = _kind(model, faults)
     vocab = _vocab(kind, model.get("vocab"), faults)
-    merges = tuple(_merges(model.get("merges"), faults)) if kind == "BPE" else ()
+    merges = _merges(model, vocab, faults) if kind == "BPE" else ()
     unknown = model.get("unk_id")
     if kind == "Unigram" and type(unknown) is int and not 0 <= unknown < max(1, len(vocab)):
         faults.append(Fault("$.model.unk_id", str(unknown)[:20], f"less than {len(vocab)} pieces"))
-    faults += _unbuilt(vocab, merges, model.get("continuing_subword_prefix"))
     added = tuple(_added(value, faults))
     if value.get("version", "1.0") != "1.0":
         faults.append(Fault("$.version", f"{value['version']!r:.40}", "1.0"))
@@ -135,40 +135,46 @@ def _vocab(kind: str, vocab: object, faults: list[Fault]) -> dict[str, int]:
             faults.append(Fault("$.model.vocab", "entries of another form", "pairs of piece and score"))
         return found
     if isinstance(vocab, dict):
-        found = {text: id_ for text, id_ in vocab.items() if type(id_) is int and 0 <= id_ < 1 << 32}
-        if len(found) != len(vocab):
-            text, id_ = next((t, i) for t, i in vocab.items() if t not in found)
-            faults.append(Fault("$.model.vocab", f"{text!r:.60}: {id_!r:.40}", "a whole number of at least 0"))
+        # A quarter of a million pieces are usual: the whole first, one by one only to name what is wrong.
+        ids = vocab.values()
+        if set(map(type, ids)) <= {int} and min(ids, default=0) >= 0 and max(ids, default=0) < _MAX_ID:
+            return vocab
+        found = {text: id_ for text, id_ in vocab.items() if type(id_) is int and 0 <= id_ < _MAX_ID}
+        text, id_ = next((t, i) for t, i in vocab.items() if t not in found)
+        faults.append(Fault("$.model.vocab", f"{text!r:.60}: {id_!r:.40}", "a whole number of at least 0"))
         return found
     if kind:
         faults.append(Fault("$.model.vocab", type(vocab).__name__, "pieces with their ids"))
     return {}
 
 
-def _merges(merges: object, faults: list[Fault]) -> Iterator[tuple[str, str]]:
-    """Merges in both spellings: "a b" and ["a", "b"]."""
+def _merges(model: Mapping[str, Any], vocab: Mapping[str, int], faults: list[Fault]) -> tuple[str, ...]:
+    """Every merge as "a b", of files that write it so and of those that write ["a", "b"].
+
+    The library refuses merges whose sides or result are no pieces. The first few of them are enough. There are hundreds
+    of thousands of merges: texts, unlike pairs, cost the garbage collector nothing.
+    """
+    merges, prefix = model.get("merges"), model.get("continuing_subword_prefix")
     if not isinstance(merges, list):
         faults.append(Fault("$.model.merges", type(merges).__name__, "a list"))
-        return
-    for place, merge in enumerate(merges):
-        if isinstance(merge, str) and merge.startswith("#version"):
-            continue
-        pair = merge.split(" ") if isinstance(merge, str) else merge
-        if isinstance(pair, list) and len(pair) == 2 and all(isinstance(side, str) for side in pair):
-            yield pair[0], pair[1]
-        else:
-            faults.append(Fault(f"$.model.merges[{place}]", f"{merge!r:.60}", "two pieces"))
-
-
-def _unbuilt(vocab: Mapping[str, int], merges: tuple[tuple[str, str], ...], prefix: object) -> Iterator[Fault]:
-    """Merges whose sides or result are no pieces: the library refuses them. The first few are enough."""
+        return ()
     cut = len(prefix) if isinstance(prefix, str) else 0
-    found = 0
-    for place, (left, right) in enumerate(merges):
-        lost = next((piece for piece in (left, right, left + right[cut:]) if piece not in vocab), None)
-        if lost is not None and found < MAX_FAULTS:
-            found += 1
-            yield Fault(f"$.model.merges[{place}]", f"{lost!r:.60} is no piece", "pieces of the vocabulary")
+    found = []
+    for place, merge in enumerate(merges):
+        pair = merge.split(" ") if type(merge) is str else merge
+        if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str or type(pair[1]) is not str:
+            wrong = Fault(f"$.model.merges[{place}]", f"{merge!r:.60}", "two pieces")
+        elif pair[0] in vocab and pair[1] in vocab and pair[0] + pair[1][cut:] in vocab:
+            found.append(merge if type(merge) is str else f"{pair[0]} {pair[1]}")
+            continue
+        elif place == 0 and pair[0] == "#version:":
+            continue  # older files carry the first line of merges.txt along
+        else:
+            lost = next(piece for piece in (*pair, pair[0] + pair[1][cut:]) if piece not in vocab)
+            wrong = Fault(f"$.model.merges[{place}]", f"{lost!r:.60} is no piece", "pieces of the vocabulary")
+        if len(faults) < MAX_FAULTS:
+            faults.append(wrong)
+    return tuple(found)
 
 
 def _added(value: Mapping[str, Any], faults: list[Fault]) -> Iterator[AddedToken]:

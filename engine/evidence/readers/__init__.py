@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 from engine.evidence.readers import configs, machines, results, tables, traces, trackers
 from engine.evidence.readers.case_series import series_from_case
@@ -36,12 +38,22 @@ def sniff(head: bytes) -> str:
     return "binary" if head.startswith(_MAGIC) or _is_binary(head) else "text"
 
 
-def read(source: str | os.PathLike[str] | bytes, label: str | None = None, limits: Limits | None = None) -> RunRecord:
-    """Read a file or its bytes; bad input gives a partial record that says why, never an exception."""
+def read(
+    source: str | os.PathLike[str] | bytes,
+    label: str | None = None,
+    limits: Limits | None = None,
+    kind: str | None = None,
+) -> RunRecord:
+    """Read a file or its bytes; bad input gives a partial record that says why, never an exception.
+
+    ``kind`` is what ``sniff`` said of its beginning, where that is known already.
+    """
     name = label or ("input" if isinstance(source, bytes) else Path(source).name)
     limits = limits or Limits()
     try:
         with open_input(source) as stream:
+            if kind is not None:
+                return _told(_reader(kind)(stream, name, limits))
             notes = Notes([])
             head = next(chunks(stream, limits, notes), b"")[:_HEAD_BYTES]
             stream.seek(0)
@@ -50,12 +62,15 @@ def read(source: str | os.PathLike[str] | bytes, label: str | None = None, limit
             kind = sniff(head)
             if kind in {"binary", "empty"}:
                 return _nothing(name, kind, "is binary, not a text log" if kind == "binary" else "is empty")
-            reader = next((format_.read for format_ in FORMATS if format_.id == kind), read_console)
-            return _told(reader(stream, name, limits))
+            return _told(_reader(kind)(stream, name, limits))
     except UnreadableError as error:
         return _nothing(name, "unreadable", str(error))
     except OSError as error:
         return _nothing(name, "unreadable", f"could not be read: {error.strerror or error}")
+
+
+def _reader(kind: str) -> Callable[[IO[bytes], str, Limits], RunRecord]:
+    return next((format_.read for format_ in FORMATS if format_.id == kind), read_console)
 
 
 def _told(record: RunRecord) -> RunRecord:

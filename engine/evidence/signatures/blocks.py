@@ -1,101 +1,111 @@
-"""Many patterns over blocks of lines: which lines may hit, found fast; RE2 then confirms each on its own line.
-
-Two finders give candidates, RE2 and hyperscan; both give every line that a pattern takes (and a few that it does not),
-so which of them ran is seen in the time alone.
-"""
+"""Many patterns over blocks of lines: which lines may hit, found fast; RE2 then confirms each on its own line."""
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate
-from typing import Protocol
 
 from engine.evidence.readers.lines import without_prefix
-from engine.evidence.signatures import database, literals
+from engine.evidence.signatures import literals
 from engine.evidence.signatures.patterns import Patterns, compiled_set
+from engine.evidence.signatures.words import Matcher, by_hyperscan, by_re2
 
-# Blocks in which nothing hits are left at once: the smaller, the fewer lines are looked at for one that does.
 PIECE = 1 << 16
-# Loading hyperscan and compiling its database costs what RE2 needs for about this much text.
-WORTH_HYPERSCAN = 32 << 20
+"""Bytes that are left at once if no pattern has its words there: the smaller, the fewer words meet by chance."""
+WORTH_HYPERSCAN = 16 << 20
+"""Bytes of a log that RE2 reads in about the time that loading hyperscan and compiling the words takes."""
 
 Candidates = dict[int, set[int]]
 
 
-class Finder(Protocol):
-    """Gives, for a block of lines joined by newlines, the candidates: pattern numbers by line number."""
+class Finder:
+    """Gives every line on which a pattern could hit, and a few others, by the words of the patterns.
 
-    def find(self, lines: Sequence[bytes]) -> Candidates:
-        """Every line on which a pattern could hit, and no more than a few others."""
-        ...
-
-
-class Re2Finder:
-    """The words of all patterns in one automaton says which stand in a piece; those few are looked for in its lines.
-
-    Not the patterns themselves: gaps (``.*``) of hundreds of patterns multiply the states, which then are built anew
-    for ever. The few patterns without a word to look for have an automaton of their own.
+    Not by the patterns themselves: gaps (``.*``) of hundreds of patterns multiply the states of an automaton, which
+    then are built anew for ever. The few patterns without words have an automaton of their own.
     """
 
     def __init__(self, patterns: Mapping[int, bytes]) -> None:
-        words = literals.of_all(patterns)
-        self._of_word: dict[bytes, set[int]] = {}
-        for number, texts in words.items():
-            for text in texts:
-                self._of_word.setdefault(text, set()).add(number)
-        self._words = list(self._of_word)
-        self._others = [number for number in patterns if number not in words]
-        self._word_set = compiled_set([b"(?i)" + re.escape(text) for text in self._words])
+        needles = literals.of_all(patterns)
+        self.words = sorted({word for one in needles.values() for needle in one for words in needle for word in words})
+        number_of = {word: number for number, word in enumerate(self.words)}
+        # of each needle its pattern and its words, by number; it is asked for where a word of its first set stands
+        self._needles = [
+            (number, [frozenset(map(number_of.__getitem__, words)) for words in needle])
+            for number, one in needles.items()
+            for needle in one
+        ]
+        self._asked_by: list[list[int]] = [[] for _ in self.words]
+        for at, (_, sets) in enumerate(self._needles):
+            for word in sets[0]:
+                self._asked_by[word].append(at)
+        self._others = [number for number in patterns if number not in needles]
         self._other_set = compiled_set([patterns[number] for number in self._others])
 
-    def find(self, lines: Sequence[bytes]) -> Candidates:
-        """See ``Finder``."""
+    @cached_property
+    def re2(self) -> Matcher:
+        """Which words stand in a text."""
+        return by_re2(self.words)
+
+    @cached_property
+    def hyperscan(self) -> Matcher | None:
+        """The same, faster, for long logs."""
+        return by_hyperscan(self.words)
+
+    def find(self, lines: Sequence[bytes], match: Matcher) -> Candidates:
+        """The candidates of a block: pattern numbers by line number."""
         found: Candidates = {}
-        first, size = 0, 0
-        for after, line in enumerate(lines, 1):
-            size += len(line) + 1
-            if size >= PIECE or after == len(lines):
-                self._search(lines[first:after], first, found)
-                first, size = after, 0
+        text, start = b"\n".join(lines), 0
+        ends: list[int] = []
+        while start < len(text):
+            end = text.find(b"\n", start + PIECE) + 1 or len(text)
+            piece = text[start:end]
+            asked = self._asked(frozenset(match(piece)))
+            others = bool(self._others) and self._other_set.Match(piece) is not None
+            if asked or others:
+                ends = ends or list(accumulate(len(line) + 1 for line in lines))
+                first, after = bisect_right(ends, start), bisect_right(ends, end - 1) + 1
+                of_piece = [at - start for at in ends[first:after]]
+                self._with_words(asked, piece.lower(), first, of_piece, found)
+                for line in range(first, after) if others else ():
+                    if numbers := self._other_set.Match(lines[line]):
+                        found.setdefault(line, set()).update(map(self._others.__getitem__, numbers))
+            start = end
         return found
 
-    def _search(self, lines: Sequence[bytes], first: int, found: Candidates) -> None:
-        piece = b"\n".join(lines)
-        if words := self._word_set.Match(piece) if self._words else None:
-            lower, ends = piece.lower(), list(accumulate(len(line) + 1 for line in lines))
-            for word in (self._words[number] for number in words):
-                at = lower.find(word)
-                while at >= 0:
-                    place = bisect_right(ends, at)
-                    found.setdefault(first + place, set()).update(self._of_word[word])
-                    at = lower.find(word, ends[place])
-        if self._others and self._other_set.Match(piece):
-            for place, line in enumerate(lines, first):
-                if numbers := self._other_set.Match(line):
-                    found.setdefault(place, set()).update(self._others[number] for number in numbers)
+    def _asked(self, present: frozenset[int]) -> list[tuple[int, list[frozenset[int]]]]:
+        """The needles of whose words, all sets of them, some are present: pattern number, and these words by set."""
+        asked = []
+        for at in {at for word in present for at in self._asked_by[word]}:
+            number, sets = self._needles[at]
+            there = [words & present for words in sets]
+            if all(there):
+                asked.append((number, there))
+        return asked
+
+    def _with_words(
+        self, asked: Sequence[tuple[int, list[frozenset[int]]]], text: bytes, first: int, ends: Sequence[int],
+        found: Candidates,
+    ) -> None:  # fmt: skip
+        """Find the lines with a word of each set: they end at ``ends`` of the text, the first is line ``first``."""
+        words = {word for _, sets in asked for some in sets for word in some}
+        places = {word: _lines_with(self.words[word], text, ends) for word in words}
+        for number, sets in asked:
+            for line in set.intersection(*(set().union(*map(places.__getitem__, some)) for some in sets)):
+                found.setdefault(first + line, set()).add(number)
 
 
-class HyperscanFinder:
-    """The block goes through one database; each report names a pattern and the byte at which its match ends."""
-
-    def __init__(self, opened: database.Opened) -> None:
-        self._scan = opened.scan
-
-    def find(self, lines: Sequence[bytes]) -> Candidates:
-        """See ``Finder``."""
-        # \s of hyperscan takes the vertical tab, that of RE2 does not: neither a blank nor of a word, it is one control
-        # character like another.
-        text = b"\n".join(lines)
-        reports = self._scan(text.replace(b"\v", b"\1") if b"\v" in text else text)
-        if not reports:
-            return {}
-        ends = list(accumulate(len(line) + 1 for line in lines))
-        found: Candidates = {}
-        for number, end in reports:
-            found.setdefault(bisect_left(ends, end), set()).add(number)
-        return found
+def _lines_with(word: bytes, text: bytes, ends: Sequence[int]) -> set[int]:
+    """The lines, which end at ``ends``, on which a word stands."""
+    lines: set[int] = set()
+    at = text.find(word)
+    while at >= 0:
+        line = bisect_right(ends, at)
+        lines.add(line)
+        at = text.find(word, ends[line])
+    return lines
 
 
 class BlockScan:
@@ -104,16 +114,16 @@ class BlockScan:
     It counts the bytes of its log: a short one never loads hyperscan.
     """
 
-    def __init__(self, patterns: Patterns, finder: Finder, use_hyperscan: bool = True) -> None:
+    def __init__(self, patterns: Patterns, finder: Finder) -> None:
         self.patterns = patterns
         self._always = set(range(len(patterns.signatures))) - set(patterns.wide)
         self._finder = finder
-        self._until_hyperscan = WORTH_HYPERSCAN if use_hyperscan else None
+        self._match: Matcher | None = None
+        self._until_hyperscan = WORTH_HYPERSCAN
 
     def hits(self, lines: Sequence[bytes]) -> dict[int, tuple[int, ...]]:
         """Numbers of the signatures that hit, by place in ``lines`` (without line ends); lines without are left out."""
-        self._count(lines)
-        candidates = self._finder.find(lines)
+        candidates = self._finder.find(lines, self._matcher(lines))
         if self._always:
             for at in range(len(lines)):
                 candidates.setdefault(at, set()).update(self._always)
@@ -124,14 +134,10 @@ class BlockScan:
                 confirmed[at] = tuple(taken)
         return confirmed
 
-    def _count(self, lines: Sequence[bytes]) -> None:
-        """Change to hyperscan once the log has shown that it is long."""
-        if self._until_hyperscan is None:
-            return
-        self._until_hyperscan -= sum(map(len, lines))
-        if self._until_hyperscan <= 0:
-            self._until_hyperscan = None
-            opened = database.opened(self.patterns.wide)
-            if opened is not None:
-                self._always |= opened.refused
-                self._finder = HyperscanFinder(opened)
+    def _matcher(self, lines: Sequence[bytes]) -> Matcher:
+        """RE2 until the log has shown that it is long."""
+        if self._until_hyperscan > 0:
+            self._until_hyperscan -= sum(map(len, lines))
+            if self._until_hyperscan > 0:
+                return self._finder.re2
+        return self._finder.hyperscan or self._finder.re2

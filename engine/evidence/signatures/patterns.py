@@ -1,6 +1,6 @@
 """Patterns of signatures as RE2 on bytes: what a line must hold to be a hit, and a wider form for whole blocks.
 
-Lines are read as bytes (Latin-1 in the words of RE2), so that both scanners and the confirmation mean the same by
+Lines are read as bytes (Latin-1 in the words of RE2), so that the finder and the confirmation mean the same by
 ``.`` and by counts, and a line that is no valid UTF-8 cannot hide. Written as UTF-8, a literal beyond ASCII is found
 all the same.
 """
@@ -17,8 +17,10 @@ from engine.model.kb import Signature
 
 MAX_LINE = 4_000
 SMALL = 8 << 20
-# Escapes, classes and anchors, so that an anchor inside of a class or behind a backslash is left alone.
-_PIECE = re.compile(r"\\(?P<escape>.)|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|(?P<anchor>[\^$])", re.DOTALL)
+# Escapes and classes beside what is looked for, so that this is left alone inside of a class or behind a backslash.
+_ELSE = r"\\(?P<escape>.)|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]"
+_ANCHORS = re.compile(_ELSE + r"|(?P<anchor>[\^$])", re.DOTALL)
+_FLAGS = re.compile(_ELSE.encode() + rb"|(?P<flags>\(\?[a-zA-Z]+\))", re.DOTALL)
 # What other engines read otherwise than RE2: quoting, any byte, Unicode classes, flags switched off.
 _PECULIAR = re.compile(r"\\[QCpP]|\(\?[a-zA-Z]*-")
 
@@ -32,9 +34,9 @@ def options(memory: int = SMALL) -> re2.Options:
     return chosen
 
 
-def digest_of(patterns: Mapping[int, bytes], made_by: str) -> str:
-    """Digest of patterns and of what works something out of them: the key under which that is kept."""
-    total = hashlib.sha256(made_by.encode())
+def digest_of(patterns: Mapping[int, bytes]) -> str:
+    """Digest of patterns: the key under which what is worked out of them is kept."""
+    total = hashlib.sha256()
     for number, pattern in patterns.items():
         total.update(b"\0%d:%d:" % (number, len(pattern)) + pattern)
     return total.hexdigest()
@@ -53,7 +55,12 @@ def widened(pattern: str) -> bytes | None:
         anchor = match["anchor"] or (match["escape"] or "") in {"A", "z"}
         return "(?:)" if anchor else match[0]
 
-    return _PIECE.sub(without_anchor, pattern).encode()
+    return _ANCHORS.sub(without_anchor, pattern).encode()
+
+
+def without_flags(pattern: bytes) -> bytes:
+    """The pattern without flags that hold from their place on, which Python takes at the very start alone."""
+    return _FLAGS.sub(lambda match: b"(?:)" if match["flags"] else match[0], pattern)
 
 
 class Patterns:

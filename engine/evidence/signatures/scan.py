@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.evidence.readers.console.events import Repeated
 from engine.evidence.series import RunRecord
-from engine.evidence.signatures.blocks import BlockScan, Re2Finder
+from engine.evidence.signatures.blocks import BlockScan, Finder
 from engine.evidence.signatures.patterns import Patterns
 from engine.evidence.signatures.places import clock_in, device_in, rank_in, rank_of_file
 from engine.model.kb import Signature
@@ -55,8 +55,8 @@ class SignatureScan:
         return Patterns(self._signatures)
 
     @cached_property
-    def _finder(self) -> Re2Finder:
-        return Re2Finder(self._patterns.wide)
+    def _finder(self) -> Finder:
+        return Finder(self._patterns.wide)
 
     def blocks(self) -> BlockScan:
         """A scan over the blocks of one log."""

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 _SHORTEST = 12  # shorter names are too alike: lr, bf16, seq_len
 
+_END = 5
+
 
 def meant_by(name: str, known: Iterable[str]) -> str | None:
     """The known option from which ``name`` is one letter off (missing, doubled, wrong or swapped), if there is one.
@@ -14,7 +16,9 @@ def meant_by(name: str, known: Iterable[str]) -> str | None:
     """
     if len(name) < _SHORTEST:
         return None
-    candidates = (one for one in known if abs(len(one) - len(name)) <= 1 and len(one) >= _SHORTEST and one != name)
+    head, tail = name[:_END], name[-_END:]  # one slip leaves one of the ends as it is
+    near = (one for one in known if (one[:_END] == head or one[-_END:] == tail) and one != name)
+    candidates = (one for one in near if abs(len(one) - len(name)) <= 1 and len(one) >= _SHORTEST)
     return next((one for one in candidates if _one_slip(name, one)), None)
 
 

@@ -26,9 +26,9 @@ STEPS = 400
 Edit = Callable[[dict[str, Any]], None]
 
 
-def evidenced_lm(folder: Path) -> Given:
-    """A chat model with evidence for everything: evaluations, texts, failure set, trainer state, and three stages."""
-    given = release(folder)
+def evidenced_lm(folder: Path, chat: bool = True) -> Given:
+    """A model with evidence for everything: evaluations, texts, failure set, trainer state, and three stages."""
+    given = release(folder, chat=chat)
     for side, place, model in (("candidate", 0, "release/tiny-chat"), ("baseline", 1, BASE_MODEL)):
         write_evaluation(folder / "evals" / side, {key: right[place] for key, right in RIGHT.items()}, model)
     write_rows(folder / "evals/generations.jsonl", generations())

@@ -6,6 +6,8 @@ import struct
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+
 from tests.engine.audit.given import Given
 
 ALIGNMENT = 32
@@ -28,8 +30,10 @@ def gguf_bytes(tensors: Mapping[str, tuple[int, tuple[int, ...]]], *, version: i
     data = b""
     for name, (kind, sizes) in tensors.items():
         head += _text(name) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, kind, len(data))
-        rows = sizes[0] * sizes[1]
-        data += _padded(bytes(rows * 4 if kind == 0 else rows // 32 * 34))
+        random = np.random.default_rng(len(data))
+        count = sizes[0] * sizes[1]
+        plain = random.normal(0.0, 0.02, count).astype("<f4").tobytes()
+        data += _padded(plain if kind == 0 else random.bytes(count // 32 * 34))
     return _padded(head) + data
 
 

@@ -69,7 +69,6 @@ def cut_earlier(given: Given) -> None:
 def longer_than_positions(given: Given) -> None:
     for root in (given.root, given.root.parent / "base"):
         edit(root / "sentence_bert_config.json", lambda config: config.update(max_seq_length=128))
-        edit(root / "tokenizer_config.json", lambda config: config.update(model_max_length=128))
 
 
 def two_towers(given: Given) -> None:

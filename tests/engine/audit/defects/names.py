@@ -109,7 +109,7 @@ def head_not_resized(given: Given) -> None:
     edit_weights(given.root / WEIGHTS, change)
 
 
-def token_added(given: Given) -> None:
+def token_added(given: Given) -> Given:
     tokenizer = json.loads((given.root / "tokenizer.json").read_text("utf-8"))
     config = json.loads((given.root / "tokenizer_config.json").read_text("utf-8"))
     added = {**tokenizer["added_tokens"][0], "id": VOCAB_SIZE, "content": "<|tool|>"}
@@ -117,6 +117,8 @@ def token_added(given: Given) -> None:
     config["added_tokens_decoder"][str(VOCAB_SIZE)] = {k: v for k, v in added.items() if k != "id"}
     write_json(given.root / "tokenizer.json", tokenizer)
     write_json(given.root / "tokenizer_config.json", config)
+    changes = {**given.intent["expected_changes"], "vocab": "extended"}
+    return Given(given.root, {**given.intent, "expected_changes": changes}, given.base)
 
 
 def stated_of_another(given: Given) -> None:
@@ -126,7 +128,9 @@ def stated_of_another(given: Given) -> None:
     write_json(path, index)
 
 
-def _one(gate: str, spoil: Callable[[Given], None], *also: str, build: Callable[[Path], Given] = causal_lm) -> Defect:
+def _one(
+    gate: str, spoil: Callable[[Given], Given | None], *also: str, build: Callable[[Path], Given] = causal_lm
+) -> Defect:
     return Defect(f"names/{gate}", build, then_summed(spoil), frozenset(also))
 
 

@@ -1,9 +1,9 @@
-"""Both scanners find what RE2 finds on each line alone, and only that."""
+"""Both matchers of words find what RE2 finds on each line alone, and only that."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 import re2
@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.evidence.readers.lines import without_prefix
-from engine.evidence.signatures import database
-from engine.evidence.signatures.blocks import BlockScan, HyperscanFinder, Re2Finder
+from engine.evidence.signatures.blocks import BlockScan, Finder
 from engine.evidence.signatures.patterns import Patterns, options, widened
+from engine.evidence.signatures.words import Matcher, by_hyperscan
 from engine.model.kb import Signature
 
 PARTS = [
@@ -52,67 +52,79 @@ def patterns(signatures: tuple[Signature, ...]) -> Patterns:
     return Patterns(signatures)
 
 
+@pytest.fixture(scope="module")
+def finder(patterns: Patterns) -> Finder:
+    return Finder(patterns.wide)
+
+
+def scan_with(patterns: Patterns, finder: Finder, matcher: Matcher) -> BlockScan:
+    """A scan that uses one matcher from the first line to the last."""
+    only = Finder(patterns.wide)
+    only.__dict__ |= finder.__dict__ | {"re2": matcher, "hyperscan": matcher}
+    return BlockScan(patterns, only)
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
 @given(lines=BLOCK)
-def test_re2_finds_what_stands_there(patterns: Patterns, re2_finder: Re2Finder, lines: list[bytes]) -> None:
-    assert BlockScan(patterns, re2_finder).hits(lines) == one_by_one(patterns.signatures, lines)
+def test_re2_finds_what_stands_there(patterns: Patterns, finder: Finder, lines: list[bytes]) -> None:
+    assert scan_with(patterns, finder, finder.re2).hits(lines) == one_by_one(patterns.signatures, lines)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
 @given(lines=BLOCK)
-def test_hyperscan_finds_the_same(patterns: Patterns, opened: database.Opened, lines: list[bytes]) -> None:
-    scan = BlockScan(patterns, HyperscanFinder(opened), use_hyperscan=False)
-    assert scan.hits(lines) == one_by_one(patterns.signatures, lines)
-
-
-@pytest.fixture(scope="module")
-def re2_finder(patterns: Patterns) -> Re2Finder:
-    return Re2Finder(patterns.wide)
-
-
-@pytest.fixture(scope="module")
-def opened(patterns: Patterns) -> database.Opened:
+def test_hyperscan_finds_the_same(patterns: Patterns, finder: Finder, lines: list[bytes]) -> None:
     pytest.importorskip("hyperscan")
-    found = database.opened(patterns.wide)
-    assert found is not None
-    return found
+    assert finder.hyperscan is not None
+    assert scan_with(patterns, finder, finder.hyperscan).hits(lines) == one_by_one(patterns.signatures, lines)
 
 
-def test_pieces_of_a_large_block_join(patterns: Patterns, re2_finder: Re2Finder) -> None:
+def test_a_line_needs_a_word_of_each_set(finder: Finder) -> None:
+    lines = [b"nfs: server", b"the lease was evicted", b"nfs: mount evicted", b"nfs: evicted, OK"]
+    assert finder.find(lines, finder.re2) == {2: {6}, 3: {6}}
+    assert finder.find(lines[:1], finder.re2) == finder.find([], finder.re2) == {}
+
+
+def test_pieces_of_a_large_block_join(patterns: Patterns, finder: Finder) -> None:
     lines = [b"step %d of nothing at all" % step for step in range(9_000)]
     lines[4_321], lines[8_999] = b"[rank0]: Killed ", b"nfs: server evicted"
-    assert BlockScan(patterns, re2_finder).hits(lines) == {4_321: (5,), 8_999: (6,)}
+    assert BlockScan(patterns, finder).hits(lines) == {4_321: (5,), 8_999: (6,)}
 
 
 def test_a_long_log_changes_over_in_its_midst(
-    patterns: Patterns, re2_finder: Re2Finder, monkeypatch: pytest.MonkeyPatch
+    patterns: Patterns, finder: Finder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("hyperscan")
     monkeypatch.setattr("engine.evidence.signatures.blocks.WORTH_HYPERSCAN", 100)
-    scan = BlockScan(patterns, re2_finder)
-    block = [b"x" * 60, b"Killed"]
+    scan, block = BlockScan(patterns, finder), [b"x" * 60, b"Killed"]
+    used = []
+    monkeypatch.setitem(finder.__dict__, "re2", _noted(finder.re2, used))
+    monkeypatch.setitem(finder.__dict__, "hyperscan", _noted(by_hyperscan(finder.words), used))
     assert [scan.hits(block) for _ in range(3)] == [{1: (5,)}] * 3
+    assert used == [finder.re2, finder.hyperscan, finder.hyperscan]
 
 
-def test_without_hyperscan_re2_goes_on(
-    patterns: Patterns, re2_finder: Re2Finder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "hyperscan", None)
+def _noted(matcher: Matcher | None, used: list[Matcher]) -> Matcher:
+    assert matcher is not None
+
+    def match(text: bytes) -> Sequence[int]:
+        used.append(match)
+        return matcher(text)
+
+    return match
+
+
+def test_without_hyperscan_re2_goes_on(patterns: Patterns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hyperscan", None)
     monkeypatch.setattr("engine.evidence.signatures.blocks.WORTH_HYPERSCAN", 1)
-    assert BlockScan(patterns, re2_finder).hits([b"Killed"]) == {0: (5,)}
+    finder = Finder(patterns.wide)
+    assert finder.hyperscan is None
+    assert BlockScan(patterns, finder).hits([b"Killed"]) == {0: (5,)}
 
 
-def test_a_damaged_database_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patterns: Patterns) -> None:
-    pytest.importorskip("hyperscan")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert database.opened(patterns.wide) is not None
-    (kept,) = (tmp_path / "traintriage").glob("scan-*")
-    whole = kept.read_bytes()
-    kept.write_bytes(whole[:200] + b"damage" + whole[206:])
-    again = database.opened(patterns.wide)
-    assert again is not None
-    assert again.scan(b"Killed")
-    assert kept.read_bytes() == whole
+def test_nothing_to_look_for() -> None:
+    scan = BlockScan(Patterns(()), Finder({}))
+    assert scan.hits([b"Killed"]) == {}
+    assert by_hyperscan([]) is None
 
 
 @pytest.mark.parametrize(

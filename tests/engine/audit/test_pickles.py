@@ -1,0 +1,348 @@
+"""Pickles are followed as the real machine would run them, and nothing of them is run."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import pickle
+import pickletools
+import zipfile
+from collections import Counter, OrderedDict, defaultdict, deque
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.audit.folder import Folder
+from engine.audit.pickles import survey as survey_module
+from engine.audit.pickles import torch_tensors
+from engine.audit.pickles.allowed import classify
+from engine.audit.pickles.machine import Reading, Use
+from engine.audit.pickles.operations import follow
+from engine.audit.pickles.survey import Survey, survey
+from engine.audit.pickles.values import Global, named
+from tests.engine.audit.build import pickled
+from tests.engine.audit.build.pickled import Call, Name, Writer, hostile, torch_zip
+from tests.engine.audit.build.weights import Raw, bf16, f16, f32, save
+
+_PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
+    lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text() | st.integers(), inner),
+    max_leaves=20,
+)
+
+
+def reading(content: bytes) -> Reading:
+    return follow(io.BufferedReader(io.BytesIO(content)), 0, len(content))  # type: ignore[arg-type]
+
+
+def surveyed(root: Path) -> Survey:
+    return survey(Folder.of(root))
+
+
+class _Watched(pickle._Unpickler):  # type: ignore[misc,name-defined]
+    """The real machine in Python, which notes what it imports and gets something harmless for it."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(io.BytesIO(content))
+        self.names: set[Global] = set()
+
+    def find_class(self, module: str, name: str) -> type:
+        self.names.add(Global(module, name))
+        return Counter
+
+    def persistent_load(self, id_: Any) -> Any:
+        return id_
+
+
+def _really_imported(content: bytes) -> set[Global]:
+    machine = _Watched(content)
+    with contextlib.suppress(Exception):  # whatever a broken stream leads to
+        machine.load()
+    return machine.names
+
+
+# The machine
+
+
+@given(_PLAIN, st.integers(0, 5))
+def test_plain_data_is_followed_at_every_protocol(value: object, protocol: int) -> None:
+    content = pickle.dumps(value, protocol)
+    found = reading(content)
+    assert (found.fault, found.end, found.too_long) == (None, len(content), False)
+    assert {classify(use) for use in found.uses.values()} <= {"plain"}
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize(
+    "value",
+    [
+        OrderedDict(a=1), defaultdict(list, a=[1]), deque([1]), Counter("ab"), {1, 2}, frozenset({3}), bytearray(b"x"),
+        1j, range(3), slice(1, 2), date(2026, 1, 1), timedelta(1), Path("a/b"), np.arange(3.0), np.float64(1),
+        np.dtype("<f4"), np.array([{"a": 1}], dtype=object), np.random.default_rng(1), [[]] * 3, 2**100, -1, "\ud800",
+    ],
+    ids=lambda value: f"{type(value).__name__}",
+)  # fmt: skip
+def test_common_objects_are_plain_data(value: object, protocol: int) -> None:
+    content = pickle.dumps(value, protocol)
+    found = reading(content)
+    assert found.fault is None
+    assert [use.name.path for use in found.uses.values() if classify(use) != "plain"] == []
+
+
+def test_a_value_that_holds_itself_is_followed() -> None:
+    value: list[object] = []
+    value.append({"me": value})
+    found = reading(pickle.dumps(value))
+    assert found.fault is None
+    assert named(found.value[0])["me"] is found.value
+
+
+_STREAMS = st.one_of(
+    st.binary(max_size=60),
+    st.lists(st.sampled_from([op.code.encode("latin-1") for op in pickletools.opcodes]), max_size=40).map(b"".join),
+    st.lists(
+        st.sampled_from([
+            b"(", b"t", b"R", b"cos\nsystem\n", b"S'id'\n", b"\x8c\x02os", b"\x8c\x06system", b"\x93", b")", b"}", b"]",
+            b"q\x00", b"h\x00", b"\x94", b"o", b"ios\nsystem\n", b"\x81", b"\x92", b"b", b"0", b"1", b"2", b"u", b"s",
+            b"a", b"e", b"l", b"d", b"K\x01", b"N", b"\x85", b"\x86", b"\x87", b"Q", b"Px\n", b"\x8f", b"\x90", b"\x91",
+            b"X\x02\x00\x00\x00os", b"V\\u006fs\n", b"S'\\x6fs'\n", b".",
+        ]),
+        max_size=25,
+    ).map(b"".join),
+)  # fmt: skip
+
+
+def _hides_nothing(content: bytes) -> None:
+    found = reading(content)
+    assert found.fault is not None or found.too_long or _really_imported(content[: found.end]) <= set(found.uses)
+
+
+@given(_STREAMS, st.sampled_from([b"", b"\x80\x02", b"\x80\x04"]))
+def test_what_the_real_machine_imports_is_listed_or_the_stream_is_refused(body: bytes, start: bytes) -> None:
+    _hides_nothing(start + body)
+    _hides_nothing(start + body + b".")
+
+
+@given(st.data(), st.integers(0, 5))
+def test_a_changed_pickle_hides_no_import(data: st.DataObject, protocol: int) -> None:
+    content = bytearray(pickle.dumps([OrderedDict(a=timedelta(1)), {"b": (1, 2.5, "x" * 300)}], protocol))
+    for at in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=4)):
+        content[at] = data.draw(st.integers(0, 255))
+    _hides_nothing(bytes(content))
+
+
+@pytest.mark.long
+@settings(max_examples=20_000)
+@given(_STREAMS, st.binary(max_size=8))
+def test_what_the_real_machine_imports_is_listed_or_the_stream_is_refused_long(body: bytes, end: bytes) -> None:
+    _hides_nothing(body + end + b".")
+
+
+@pytest.mark.parametrize(
+    ("content", "called"),
+    [
+        (hostile(), True),
+        (b"cos\nsystem\n.", False),
+        (b"\x80\x04\x8c\x02os\x8c\x06system\x93.", False),
+        (b"(cos\nsystem\nS'id'\no.", True),
+        (b"(S'id'\nios\nsystem\n.", True),
+        (b"cbuiltins\nlist\ncos\nsystem\n\x85R.", True),
+        (b"ccollections\nOrderedDict\n)R(cos\nsystem\nK\x01tb.", True),
+        (b"cos\nsystem\n)}\x92.", True),
+    ],
+)
+def test_a_call_is_told_from_an_import(content: bytes, called: bool) -> None:
+    found = reading(content)
+    use = next(use for use in found.uses.values() if use.name.name == "system")
+    assert use.called is called
+    assert classify(use) == "foreign"
+
+
+def test_a_call_of_what_a_call_gave_is_refused() -> None:
+    assert "no imported name" in (reading(b"ccollections\nOrderedDict\n)R)R.").fault or "")
+
+
+@pytest.mark.parametrize("name", ["os\nsystem x", "o s\nsystem", "\\x6fs\nsystem", "os\nsys tem", "\nsystem"])
+def test_an_import_of_what_is_no_name_is_refused(name: str) -> None:
+    assert "no name" in (reading(f"c{name}\n.".encode()).fault or "")
+
+
+def test_settings_classes_are_made_without_their_constructor_or_looked_up_only() -> None:
+    name = Global("transformers.training_args", "TrainingArguments")
+    assert classify(Use(name, 0, called=True)) == "training"
+    assert classify(Use(name, 0, called=True, initialised=True)) == "foreign"
+    assert classify(Use(name, 0, called=True, looked_up=True)) == "foreign"
+    assert classify(Use(Global("transformers.trainer_utils", "SaveStrategy"), 0, True, looked_up=True)) == "training"
+    assert classify(Use(Global("transformers.trainer_utils", "run"), 0)) == "foreign"
+    assert classify(Use(Global("mine.settings", "Arguments"), 0)) == "foreign"
+
+
+def test_a_long_argument_is_passed_over() -> None:
+    content = pickle.dumps({"data": b"x" * 1_000_000, "name": "kept"}, 4)
+    found = reading(content)
+    assert found.fault is None
+    assert named(found.value)["data"].length == 1_000_000
+    assert named(found.value)["name"] == "kept"
+
+
+def test_a_length_beyond_the_end_reserves_no_memory() -> None:
+    found = reading(b"\x80\x04\x8e" + (1 << 62).to_bytes(8, "little") + b"abc.")
+    assert "beyond the end" in (found.fault or "")
+
+
+def test_a_pickle_without_an_end_to_its_operations_is_left_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey_module, "MAX_OPERATIONS", 2_000)
+    (tmp_path / "a.pkl").write_bytes(b"\x80\x02" + b"N0" * 2_000 + b"N.")
+    found = surveyed(tmp_path)
+    assert [(fault.path, "longer than is followed" in fault.what) for fault in found.unread] == [("a.pkl", True)]
+    assert found.faults == []
+
+
+# Files of torch.save
+
+
+def _weights() -> dict[str, Raw]:
+    random = np.random.default_rng(3)
+    shared = bf16(random.normal(size=(6, 4)))
+    return {
+        "embed.weight": shared,
+        "head.weight": shared,
+        "norm": f32(random.normal(size=(4,))),
+        "half": f16(random.normal(size=(2, 3))),
+        "scalar": f32(np.array(2.0)),
+        "none": f32(np.zeros((0, 3))),
+    }
+
+
+@pytest.mark.parametrize("write", [torch_zip, pickled.legacy], ids=["zip", "legacy"])
+@pytest.mark.parametrize("wrap", [lambda s: s, lambda s: {"epoch": 3, "state_dict": s, "name": "x"}])
+def test_tensors_are_found_with_the_bytes_that_hold_them(tmp_path: Path, write: Any, wrap: Any) -> None:
+    weights = _weights()
+    (tmp_path / "pytorch_model.bin").write_bytes(write(wrap(pickled.state_dict(weights))))
+    folder = Folder.of(tmp_path)
+    found = {tensor.name: tensor for tensor in torch_tensors(folder, survey(folder))}
+    content = (tmp_path / "pytorch_model.bin").read_bytes()
+    assert list(found) == list(weights)
+    for name, raw in weights.items():
+        tensor = found[name]
+        assert (tensor.dtype, tensor.shape) == (raw.dtype, raw.shape)
+        assert content[tensor.offset : tensor.offset + tensor.nbytes] == raw.data
+    assert found["embed.weight"].storage == found["head.weight"].storage
+    assert len({tensor.storage for tensor in found.values()}) == len(weights) - 1
+    assert surveyed(tmp_path).faults == []
+
+
+def test_an_index_says_which_files_count_and_training_state_never_does(tmp_path: Path) -> None:
+    for name in ("pytorch_model-1.bin", "old.bin", "optimizer.pt", "zero_pp_rank_0_mp_rank_00_model_states.pt"):
+        pickled.save(tmp_path / name, pickled.state_dict({f"in.{name}": f32(np.ones(2))}))
+    folder = Folder.of(tmp_path)
+    names = [tensor.name for tensor in torch_tensors(folder, survey(folder))]
+    assert names == ["in.old.bin", "in.pytorch_model-1.bin"]
+    (tmp_path / "pytorch_model.bin.index.json").write_text('{"weight_map": {"x": "pytorch_model-1.bin"}}')
+    folder = Folder.of(tmp_path)
+    assert [tensor.name for tensor in torch_tensors(folder, survey(folder))] == ["in.pytorch_model-1.bin"]
+
+
+def test_a_tensor_that_reaches_beyond_its_storage_is_a_fault(tmp_path: Path) -> None:
+    writer = Writer()
+    call = writer.tensor(f32(np.ones(4)))
+    too_long = Call(call.callee, (call.args[0], 2, (3,), (1,), False, None))
+    content = writer.dumps({"w": too_long})
+    with zipfile.ZipFile(tmp_path / "a.pt", "w") as archive:
+        archive.writestr("a/data.pkl", content)
+        archive.writestr("a/data/0", np.ones(4, "<f4").tobytes())
+    assert [(fault.at, fault.what) for fault in surveyed(tmp_path).faults] == [("w", "reaches beyond its storage")]
+
+
+def test_a_storage_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.pt", "w") as archive:
+        archive.writestr("a/data.pkl", Writer().dumps({"w": f32(np.ones(4))}))
+    assert [(fault.at, fault.what) for fault in surveyed(tmp_path).faults] == [("w", "has no storage")]
+
+
+def test_archives_one_after_the_other_are_told_apart(tmp_path: Path) -> None:
+    parts = [torch_zip(f32(np.full(3, float(n)))) for n in range(3)]
+    (tmp_path / "a.distcp").write_bytes(b"".join(parts))
+    found = surveyed(tmp_path)
+    assert found.faults == []
+    assert [p.section for p in found.pickles] == [len(parts[0] + parts[1]), len(parts[0]), 0]
+
+
+def test_what_lies_before_an_archive_is_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(hostile() + torch_zip({}))
+    found = surveyed(tmp_path)
+    assert {use.name.path for pickled in found.pickles for use in pickled.uses} == {"posix.system"}
+    assert any("before the archive" in fault.what for fault in found.faults)
+
+
+def test_only_torchscript_may_name_its_own_classes(tmp_path: Path) -> None:
+    own = Call(Name("__torch__.mine", "Model"), (), {}, new=True)
+    for name, more in (("script.pt", True), ("plain.pt", False)):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("m/data.pkl", Writer().dumps(own))
+            if more:
+                archive.writestr("m/constants.pkl", Writer().dumps(()))
+    found = {
+        p.path: {classify(use, p.scripted) for use in p.uses} for p in surveyed(tmp_path).pickles if "data" in p.at
+    }
+    assert found == {"script.pt": {"plain"}, "plain.pt": {"foreign"}}
+
+
+# What is no pickle
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_call_behind_much_else_in_a_member_is_found(tmp_path: Path, method: int) -> None:
+    long = b"B" + (1_000_000).to_bytes(4, "little") + bytes(1_000_000) + b"0"
+    many = b"N0" * 100_000
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", method) as archive:
+        archive.writestr("long", long + hostile()[2:])
+        archive.writestr("many", many + hostile()[2:])
+    assert {pickled.at for pickled in surveyed(tmp_path).pickles if pickled.reading.calls} == {"long", "many"}
+
+
+def test_other_files_are_no_pickles(tmp_path: Path) -> None:
+    save(tmp_path / "a.safetensors", {f"w{n}": f32(np.ones(3)) for n in range(5)})
+    texts = {
+        "a.md": "# Title\n", "b.txt": "class Foo:\n    pass\n", "c.py": "import os\nos.system('id')\n", "d.json": "{}",
+        "e.txt": "config\nvalue\n", "f.txt": "N.", "g.txt": "(" * 1_000, "h.csv": "1,2\n", "i.txt": "Input\n(text)\n",
+    }  # fmt: skip
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "random").write_bytes(np.random.default_rng(0).bytes(100_000))
+    found = surveyed(tmp_path)
+    assert (found.faults, found.unread, [p.path for p in found.pickles]) == ([], [], ["f.txt"])
+
+
+@pytest.mark.parametrize("length", [640, 896, 1152, 1408])
+def test_a_safetensors_file_that_begins_like_a_pickle_is_none(tmp_path: Path, length: int) -> None:
+    header = b'{"__metadata__":{"a":"' + b"x" * (length - 25) + b'"}}'
+    (tmp_path / "a").write_bytes(length.to_bytes(8, "little") + header.ljust(length))
+    found = surveyed(tmp_path)
+    assert (found.faults, found.pickles) == ([], [])
+
+
+@given(st.integers(0, 3), st.randoms(use_true_random=False))
+def test_a_changed_archive_leads_to_no_error(tmp_path_factory: pytest.TempPathFactory, count: int, random: Any) -> None:
+    root = tmp_path_factory.mktemp("archive")
+    content = bytearray(torch_zip(pickled.state_dict(_weights())))
+    for _ in range(count):
+        content[random.randrange(len(content))] = random.randrange(256)
+    (root / "a.bin").write_bytes(bytes(content[: random.choice([len(content), random.randrange(len(content))])]))
+    folder = Folder.of(root)
+    found = survey(folder)
+    for tensor in torch_tensors(folder, found):
+        assert 0 <= tensor.offset <= tensor.offset + tensor.nbytes <= len(content)
+
+
+def test_a_member_that_unpacks_to_a_lot_is_not_unpacked(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.pt", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a/data.pkl", bytes(100 << 20))
+    assert ["longer than" in fault.what for fault in surveyed(tmp_path).faults] == [True]
