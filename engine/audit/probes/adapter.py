@@ -154,7 +154,7 @@ def _incomplete(checkpoint: Checkpoint, adapter: Adapter) -> Iterator[Place]:
     every = set(range(count)) if isinstance(count, int) and 0 < count < 10_000 else seen
     for kind, layers in sorted(adapter.layers.items()):
         missing = sorted(every - layers)
-        if missing and (seen == layers or len(layers) > len(every) / 2):
+        if missing and (seen == layers or 2 * len(layers) >= len(every)):
             yield Place(
                 "", kind, f"no matrices in layers {', '.join(map(str, missing[:8]))}", f"{len(every)} layers", "base"
             )
