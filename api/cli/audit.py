@@ -110,7 +110,8 @@ def command(
             raise Problem("cannot write", f"{file}: there is no such folder, or it is one")
     language = lang or _language()
     with watching() as watch:
-        cache = None if no_cache else cache_folders()[0] / "scans"
+        # What is signed was read by the one who signs it.
+        cache = None if no_cache or attest else cache_folders()[0] / "scans"
         with _told_as_problems():
             checkpoint = checkpoint_of(directory, intent, base, evals, baseline, cache, progress=watch.advance)
         watch.expect(checkpoint)
@@ -222,7 +223,7 @@ def _attestation(result: AuditResult, key: Path) -> bytes:
 
 def _relative(directory: Path) -> str:
     """The folder as seen from where the pipeline runs; empty if it lies elsewhere."""
-    here, there = Path.cwd(), directory.absolute()
+    here, there = Path.cwd(), Path(os.path.normpath(directory.absolute()))
     return there.relative_to(here).as_posix() if there.is_relative_to(here) else ""
 
 

@@ -98,18 +98,21 @@ class Similarity:
                 rows, weights = self._weights(term, own, times)
                 scores[rows] += weights
         worth = self._worth
-        return np.asarray(np.clip(worth.bits * (scores - worth.noise * len(counted)), 0.0, worth.cap), np.float64)
+        bits = worth.bits * (scores - worth.noise * len(counted))
+        # What lies above the cap is taken from all alike: it is the difference between rivals that a text tells best.
+        return np.asarray(np.maximum(bits - max(float(bits.max(initial=0.0)) - worth.cap, 0.0), 0.0), np.float64)
 
     def words(self, text: str, row: int, limit: int = 6) -> list[str]:
         """The words of ``text`` that make it resemble a cause, those that weigh most first."""
         weight: dict[str, float] = {}
-        for word in _WORDS.findall(text[:MAX_TEXT].lower()):
+        for word in dict.fromkeys(_WORDS.findall(text[:MAX_TEXT].lower())):
             for part in [word[i : i + 2] for i in range(len(word) - 1)] if word[0] >= "\u4e00" else [word]:
                 for term in terms(part):
-                    rows, weights = self._weights(term) if term in self._postings else ((), ())
-                    found = [float(w) for r, w in zip(rows, weights, strict=True) if r == row]
-                    weight.update({part: w for w in found if w > 1.0})
-        return sorted(weight, key=lambda word: (-weight[word], word))[:limit]
+                    if term in self._postings:
+                        rows, weights = self._weights(term)
+                        weight[part] = float(weights[rows == row].sum())
+        heavy = [part for part in weight if weight[part] > 1.0]
+        return sorted(heavy, key=lambda part: (-weight[part], part))[:limit]
 
     def _weights(self, term: str, own: int | None = None, less: int = 0) -> tuple[NDArray[np.intp], Array]:
         """The causes that hold a term, and its BM25 weight in each; ``less`` of its times are left out at ``own``."""

@@ -15,8 +15,6 @@ MAX_LOG_LINES = 100_000
 MAX_SERIES = 500
 MAX_SERIES_POINTS = 1_000_000
 MAX_FILES = 200
-# Of a log only its end is compared in words: the many lines of a long one would drown what the reporter says.
-WORDS_LINES, WORDS_OF_LINE = 12, 300
 
 
 class Observation(Frozen):
@@ -83,11 +81,10 @@ class Case(Frozen):
 
     @property
     def words(self) -> str:
-        """What a person wrote, and the last log lines: compared with what is written of the causes."""
+        """What a person wrote and named, to be compared with what is written of the causes; log lines are not words."""
         named = (f"{item.name} {item.value}".replace("_", " ")[:500] for item in self.observations)
         metrics = (series.name.replace("_", " ") for series in self.series)
-        lines = (line[:WORDS_OF_LINE] for line in self.log[-WORDS_LINES:])
-        return "\n".join(filter(None, (self.report, *named, *metrics, *lines)))
+        return "\n".join(filter(None, (self.report, *named, *metrics)))
 
     @property
     def is_empty(self) -> bool:

@@ -230,8 +230,7 @@ def test_the_oldest_audits_go_first(tmp_path: Path, limits: AuditLimits, left: s
     assert asyncio.run(kept()) == left
 
 
-def test_the_example_is_an_audit_of_this_knowledge() -> None:
+def test_the_example_is_a_failed_audit_by_gates_there_are() -> None:
     example = Audit.model_validate_json((files("api") / "static" / "audit" / "example.json").read_bytes())
-    gates = load_knowledge().gates
     assert example.verdict == "fail"
-    assert all(gate.title == gates[gate.id].title.en for gate in example.gates)
+    assert {gate.id for gate in example.gates} <= set(load_knowledge().gates)

@@ -8,6 +8,9 @@ from collections.abc import Iterable
 # What compilers and data-parallel wrappers put before a module's own names: torch.compile, DDP, FSDP, DeepSpeed.
 WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.", "_forward_module.")
 _OUTERMOST = ("module.", *WRAPPERS)
+_ANY_WRAPPER = re.compile(
+    r"^module\.|(?<![^.])_(orig_mod|fsdp_wrapped_module|checkpoint_wrapped_module|forward_module)\."
+)
 _MAX_WRAPPERS = 8
 # Tensors that libraries store or not as they please: caches, masks, positions, and the value head of RL trainers.
 _OPTIONAL = re.compile(
@@ -37,14 +40,15 @@ _SPELLINGS = (
 
 def unwrapped(name: str) -> str:
     """The name without what wrappers put into it, also several around each other."""
+    if not _ANY_WRAPPER.search(name):
+        return name
     for _ in range(_MAX_WRAPPERS):
         outer = next((wrapper for wrapper in _OUTERMOST if name.startswith(wrapper)), None)
         if outer is None:
             break
         name = name[len(outer) :]
-    if "_" in name:
-        for wrapper in WRAPPERS:
-            name = name.replace("." + wrapper, ".")
+    for wrapper in WRAPPERS:
+        name = name.replace("." + wrapper, ".")
     return name
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from engine.audit.checkpoint import Checkpoint
 from engine.audit.evaluation.results import Result, Results
@@ -18,14 +18,14 @@ _COUNT_TOLERANCE = 0.005
 _WHOLE = frozenset({"causal_lm", "seq2seq", "encoder", "classifier", "sentence_transformers"})
 
 
-def mismatches(checkpoint: Checkpoint, candidate: Results, baseline: Results | None) -> list[Place]:
-    """Every record of a result file that is of another model."""
-    return [place for one in candidate.files for place in _of_file(checkpoint, one, baseline)]
+def mismatches(checkpoint: Checkpoint, files: Sequence[Result], baseline: Results | None) -> list[Place]:
+    """Every record of the candidate's result files that is of another model."""
+    return [place for one in files for place in _of_file(checkpoint, one, baseline)]
 
 
-def confirmed(checkpoint: Checkpoint, candidate: Results) -> bool:
+def confirmed(checkpoint: Checkpoint, files: Sequence[Result]) -> bool:
     """Whether every result file records a hash of the released weights."""
-    return all(_hash(one) in set(checkpoint.hashes.values()) for one in candidate.files)
+    return all(_hash(one) in set(checkpoint.hashes.values()) for one in files)
 
 
 def _of_file(checkpoint: Checkpoint, one: Result, baseline: Results | None) -> Iterator[Place]:

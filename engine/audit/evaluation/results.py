@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +75,11 @@ class Results:
     def scores(self) -> dict[tuple[str, str], Measured]:
         """Every score by task and metric."""
         return {(s.task, s.metric): Measured(s, one) for one in self.files for s in one.evaluation.scores}
+
+    def by_task(self, tasks: Sequence[str] = ()) -> dict[str, Result]:
+        """The file whose score of a task counts, for the tasks named; none means all."""
+        found = {score.task: one for one in self.files for score in one.evaluation.scores}
+        return {task: one for task, one in found.items() if task in tasks or not tasks}
 
     def find(self, task: str, metric: str) -> Measured | None:
         """The score of a task under a metric as people write it: ``acc,none`` is ``acc``; a filter that is the only

@@ -26,8 +26,8 @@ def differences(candidate: Results, baseline: Results, tasks: Sequence[str]) -> 
 
     A setting that only one side records says nothing. A limit of the candidate alone is told by :func:`partial`.
     """
-    mine, other = _by_task(candidate), _by_task(baseline)
-    common = [task for task in mine if task in other and (task in tasks or not tasks)]
+    mine, other = candidate.by_task(tasks), baseline.by_task(tasks)
+    common = [task for task in mine if task in other]
     found: dict[Place, None] = {}
     compared = 0
     for task in common:
@@ -69,17 +69,11 @@ def _begin_token(result: Result) -> str | None:
     return said[1] if said else "default"
 
 
-def _by_task(results: Results) -> dict[str, Result]:
-    return {score.task: one for one in results.files for score in one.evaluation.scores}
-
-
 def partial(candidate: Results, tasks: Sequence[str]) -> tuple[list[Place], bool]:
     """Tasks that were run on a part of their items, and whether the files say so much at all."""
     found: list[Place] = []
     told = False
-    for task, result in _by_task(candidate).items():
-        if tasks and task not in tasks:
-            continue
+    for task, result in candidate.by_task(tasks).items():
         whole, used = result.part("n-samples", task, "original"), result.part("n-samples", task, "effective")
         limit = _value(result.document, ("config", "limit"))
         if isinstance(whole, int | float) and isinstance(used, int | float):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from engine.audit.architectures.names import is_optional, is_quantiser_state
 from engine.audit.documents import Document, shown
 from engine.audit.ledger import Place
-from engine.audit.probes.expectation import text_config, vocabulary
+from engine.audit.probes.expectation import places, text_config, vocabulary
 from engine.audit.probes.positions import state_context, state_rope
 from engine.audit.tensors import FLOAT_DTYPES
 from engine.audit.tokenizers.files import tokenizer_files
@@ -31,7 +31,7 @@ _OTHER_DTYPE = re.compile(r"norm|router|(^|\.)gate\.|scale|inv_freq|(^|\.)ln_|bi
 _IDS = ("bos_token_id", "eos_token_id", "pad_token_id")
 _OTHER_ROLE = {"bos_token_id": "cls_token", "eos_token_id": "sep_token"}
 _FACTS = (
-    "rotary rope_differences rope_forms_differ rope_unread rope_scaling_faults has_positions context_faults "
+    "readable rotary rope_differences rope_forms_differ rope_unread rope_scaling_faults has_positions context_faults "
     "quantization_declared packed_tensors dtype_faults bad_special_ids changed_keys"
 )
 _MAX_KEYS = 2000
@@ -68,9 +68,13 @@ _DEFAULTS: Mapping[str, Any] = {
 def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     """State what config.json shows."""
     config = checkpoint.config
-    usable = config is not None and config.problem is None and bool(config.mapping)
-    ledger.fact("audit.config.usable", usable)
-    if not usable:
+    if config is not None:
+        readable = config.problem is None and isinstance(config.value, dict) and bool(config.value)
+        place = Place(
+            "config.json", "", shown(config.problem or "no object, or an empty one"), "a JSON object", "format"
+        )
+        ledger.fact("audit.config.readable", readable, () if readable else [place])
+    if config is None or not config.mapping:
         for fact in _FACTS.split():
             ledger.unknown(
                 f"audit.config.{fact}", "There is no config.json that can be read.", "没有可读的 config.json。"
@@ -101,17 +105,17 @@ def _quantised(checkpoint: Checkpoint, ledger: Ledger) -> None:
     plain = [t for t in checkpoint.named.values() if t.is_matrix and t.dtype in _PLAIN]
     ledger.count(
         "audit.config.packed_tensors",
-        (Place(t.file, shown(t.name), f"{t.dtype} {shown(list(t.shape))}", "", "header") for t in packed),
+        places(packed, lambda t: Place(t.file, shown(t.name), f"{t.dtype} {shown(list(t.shape))}", "", "header")),
     )
     ledger.fact("audit.config.plain_matrices", float(len(plain)))
-    places = []
+    entry = []
     if declared and not packed:
         wanted = "not set, as no tensor is packed"
-        places.append(Place("config.json", "quantization_config", "set", wanted, "header"))
+        entry.append(Place("config.json", "quantization_config", "set", wanted, "header"))
     elif packed and not declared:
         wanted = f"set, as {shown(packed[0].name)} is packed"
-        places.append(Place("config.json", "quantization_config", "not set", wanted, "header"))
-    ledger.fact("audit.config.quantization_declared", declared, places)
+        entry.append(Place("config.json", "quantization_config", "not set", wanted, "header"))
+    ledger.fact("audit.config.quantization_declared", declared, entry)
 
 
 def _is_packed(name: str, tensor: TensorInfo) -> bool:
@@ -136,24 +140,23 @@ def _dtypes(checkpoint: Checkpoint, ledger: Ledger) -> None:
     if stated is None and intended is None:
         ledger.unknown(fact, "Neither config.json nor the intent states a dtype.", "配置与意图都没有声明 dtype。")
         return
-    places: list[Place] = []
+    found: list[Place] = []
     if stated not in (None, main):
-        places.append(Place("config.json", key, shown(config[key]), f"{main}, as most weights", "header"))
+        found.append(Place("config.json", key, shown(config[key]), f"{main}, as most weights", "header"))
     if intended not in (None, main):
         declared = f"{checkpoint.intent.dtype}, as the intent says"
-        places.append(Place("config.json", key, f"{main} in most weights", shown(declared), "intent"))
-    for name, tensor in floats.items():
-        if tensor.dtype != main and not _OTHER_DTYPE.search(name):
-            places.append(Place(tensor.file, shown(tensor.name), tensor.dtype, main, "header"))
-    ledger.count(fact, places)
+        found.append(Place("config.json", key, f"{main} in most weights", shown(declared), "intent"))
+    others = [t for name, t in floats.items() if t.dtype != main and not _OTHER_DTYPE.search(name)]
+    more = places(others, lambda tensor: Place(tensor.file, shown(tensor.name), tensor.dtype, main, "header"))
+    ledger.count(fact, (*found, *more))
 
 
 def _special_ids(checkpoint: Checkpoint, ledger: Ledger) -> None:
     """Ids of special tokens without a row or a token, and those that are not the token named for their part."""
-    places = list(_id_faults(checkpoint))
-    ledger.count("audit.config.bad_special_ids", places)
-    before = set(_id_faults(checkpoint.base)) if checkpoint.base and places else set()
-    ledger.fact("audit.config.special_ids_as_in_base", bool(places) and set(places) <= before)
+    faults = list(_id_faults(checkpoint))
+    ledger.count("audit.config.bad_special_ids", faults)
+    before = set(_id_faults(checkpoint.base)) if checkpoint.base and faults else set()
+    ledger.fact("audit.config.special_ids_as_in_base", bool(faults) and set(faults) <= before)
 
 
 def _id_faults(checkpoint: Checkpoint) -> Iterator[Place]:
@@ -207,14 +210,14 @@ def _against_base(checkpoint: Checkpoint, ledger: Ledger) -> None:
         return
     declared = checkpoint.intent.expected_changes.config
     ours, theirs = _flat(checkpoint.config.mapping), _flat(base.mapping)
-    places = []
+    changed = []
     for key in dict.fromkeys((*ours, *theirs)):
         last = key.rpartition(".")[2]
         free = last in _FREE or _DROPOUT.search(last) or key in declared or last in declared
         if not free and _differ(last, ours, theirs, key):
             here, there = (shown(side.get(key, "not set")) for side in (ours, theirs))
-            places.append(Place("config.json", shown(key), here, there, "base"))
-    ledger.count("audit.config.changed_keys", places)
+            changed.append(Place("config.json", shown(key), here, there, "base"))
+    ledger.count("audit.config.changed_keys", changed)
     source = checkpoint.config.mapping.get("_name_or_path")
     local = isinstance(source, str) and re.match(r"[/~\\]|\.{1,2}/|[A-Za-z]:[\\/]", source) is not None
     place = Place("config.json", "_name_or_path", shown(source), "a public name, or nothing", "policy")

@@ -122,8 +122,10 @@ def _index(checkpoint: Checkpoint, headers: dict[str, Header], ledger: Ledger) -
     index = checkpoint.index
     assert index is not None
     if index.problem is not None or not checkpoint.weight_map:
-        reason = index.problem or "it has no weight_map"
-        for fact in ("missing_files", "index_differs", "size_difference"):
+        reason = shown(index.problem or "no weight_map")
+        place = Place(index.path, "", reason, "a JSON object with a weight_map", "format")
+        ledger.count("audit.container.index_differs", [place])
+        for fact in ("missing_files", "size_difference"):
             ledger.unknown(
                 f"audit.container.{fact}", f"{index.path}: {reason}.", f"{index.path} 无法使用（{reason}）。"
             )

@@ -76,11 +76,12 @@ def _whole(checkpoint: Checkpoint, candidate: Results, ledger: Ledger) -> None:
 def _identity(checkpoint: Checkpoint, candidate: Results, baseline: Results | Text, ledger: Ledger) -> None:
     from engine.audit.evaluation.identity import confirmed, mismatches
 
-    places = mismatches(checkpoint, candidate, None if isinstance(baseline, Text) else baseline)
-    if places or confirmed(checkpoint, candidate):
+    files = list({id(one): one for one in candidate.by_task(_tasks(checkpoint)).values()}.values())
+    places = mismatches(checkpoint, files, None if isinstance(baseline, Text) else baseline)
+    if places or (files and confirmed(checkpoint, files)):
         ledger.count(_F + "other_model", places)
         return
-    model = candidate.files[0].evaluation.model or candidate.bundle.name
+    model = next((one.evaluation.model for one in files if one.evaluation.model), candidate.bundle.name)
     ledger.unknown(
         _F + "other_model",
         f"The results name the evaluated model only as {model[:120]!r}: record the SHA-256 of its weights as "

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.audit.architectures import Expectation, family_of
+from engine.audit.ledger import MAX_PLACES, Place
 from engine.audit.tensors import FLOAT_DTYPES
 
 if TYPE_CHECKING:
@@ -17,7 +20,14 @@ EMBEDDINGS = (
     "tok_embeddings.weight", "token_embd.weight",
 )  # fmt: skip
 OUTPUTS = ("lm_head.weight", "embed_out.weight", "output.weight", "lm_head.decoder.weight")
+_T = TypeVar("_T")
 _LAYER = re.compile(r"^((?:[A-Za-z_]\w*\.){1,4})(\d{1,4})\.")
+
+
+def places(items: Sequence[_T], make: Callable[[_T], Place]) -> Iterable[Place]:
+    """The place of each item. Of a million only the first are made, as only they are kept; the last stands for more."""
+    made = [make(item) for item in items[:MAX_PLACES]]
+    return chain(made, repeat(made[-1], len(items) - len(made))) if made else ()
 
 
 def expectation(checkpoint: Checkpoint) -> Expectation | str:

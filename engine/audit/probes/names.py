@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from engine.audit.architectures import Expectation
 from engine.audit.architectures.names import is_optional, is_quantiser_state, unwrapped, variants
 from engine.audit.documents import shown
-from engine.audit.ledger import ExpectedFrom, Place
-from engine.audit.probes.expectation import expectation, incomplete, tied, vocabulary
+from engine.audit.ledger import Place
+from engine.audit.probes.expectation import expectation, incomplete, places, tied, vocabulary
 from engine.audit.tensors import FLOAT_DTYPES, TensorInfo
 from engine.audit.tokenizers.files import tokenizer_files
 
@@ -59,44 +59,35 @@ def _wrappers(checkpoint: Checkpoint, ledger: Ledger) -> None:
     if sum(name in own for name in wrapped) * 2 > len(wrapped):
         wrapped = []
     share = len(wrapped) / len(names)
-    places = [
-        Place(names[name].file, shown(name), shown(name), shown(unwrapped(name)), "architecture") for name in wrapped
-    ]
-    ledger.fact("audit.names.wrapped_share", share, places)
+    ledger.fact(
+        "audit.names.wrapped_share",
+        share,
+        places(wrapped, lambda n: Place(names[n].file, shown(n), shown(n), shown(unwrapped(n)), "architecture")),
+    )
 
 
 def _compare(checkpoint: Checkpoint, expected: Expectation, ledger: Ledger) -> None:
     stored = {expected.bare(name): tensor for name, tensor in checkpoint.named.items()}
-    copies = {name: stored[name] for name in expected.copies if name in stored}
-    if copies and expected.embedding not in stored:
-        stored[expected.embedding] = next(iter(copies.values()))
-    source: ExpectedFrom = expected.source
-    file = next(iter(checkpoint.named.values())).file
-    respelt = {name for want in expected.shapes if want not in stored for name in variants(want) if name in stored}
-    lacking = [
-        name for name in expected.shapes if name not in stored and not any(other in stored for other in variants(name))
-    ]
+    if expected.embedding not in stored:
+        copy = next((stored[name] for name in expected.copies if name in stored), None)
+        stored |= {expected.embedding: copy} if copy else {}
+    absent = [name for name in expected.shapes if name not in stored]
+    respelt = {name: [other for other in variants(name) if other in stored] for name in absent}
+    lacking = [name for name in absent if not respelt[name]]
     if expected.embedding in lacking and tied(checkpoint, expected) and expected.output in stored:
         lacking.remove(expected.embedding)
-    free = {*expected.shapes, *expected.outputs, *expected.copies, *respelt}
-    ledger.count(
-        "audit.names.unexpected",
-        (
-            Place(tensor.file, shown(tensor.name), f"{tensor.dtype} {_shape(tensor.shape)}", "no such tensor", source)
-            for name, tensor in stored.items()
-            if name not in free and not is_optional(name) and not is_quantiser_state(name)
-        ),
-    )
+    _unexpected(expected, stored, {name for found in respelt.values() for name in found}, ledger)
     ledger.count("audit.names.wrong_shapes", _wrong_shapes(expected, stored))
     required = (tensor for name, tensor in stored.items() if name in expected.shapes or name == expected.output)
     ledger.count(
         "audit.names.empty",
         (
-            Place(tensor.file, shown(tensor.name), f"shape {_shape(tensor.shape)}", "no size of 0", source)
+            Place(tensor.file, shown(tensor.name), f"shape {_shape(tensor.shape)}", "no size of 0", expected.source)
             for tensor in required
             if 0 in tensor.shape
         ),
     )
+    file = next(iter(checkpoint.named.values())).file
     reason = incomplete(checkpoint)
     if reason is None and not expected.stacks:
         reason = ("How this architecture numbers its layers is not in the tables.", "该架构的层编号方式不在表中。")
@@ -106,11 +97,27 @@ def _compare(checkpoint: Checkpoint, expected: Expectation, ledger: Ledger) -> N
         ledger.count("audit.names.gaps", _gaps(expected, stored, file))
     if reason := incomplete(checkpoint):
         ledger.unknown("audit.names.missing", *reason)
-    else:
-        ledger.count(
-            "audit.names.missing",
-            (Place(file, expected.root + shown(n), "not there", _shape(expected.shapes[n]), source) for n in lacking),
-        )
+        return
+
+    def place(name: str) -> Place:
+        return Place(file, expected.root + shown(name), "not there", _shape(expected.shapes[name]), expected.source)
+
+    ledger.count("audit.names.missing", places(lacking, place))
+
+
+def _unexpected(expected: Expectation, stored: Mapping[str, TensorInfo], respelt: set[str], ledger: Ledger) -> None:
+    free = {*expected.shapes, *expected.outputs, *expected.copies, *respelt}
+    found = [
+        tensor
+        for name, tensor in stored.items()
+        if name not in free and not is_optional(name) and not is_quantiser_state(name)
+    ]
+
+    def place(tensor: TensorInfo) -> Place:
+        observed = f"{tensor.dtype} {_shape(tensor.shape)}"
+        return Place(tensor.file, shown(tensor.name), observed, "no such tensor", expected.source)
+
+    ledger.count("audit.names.unexpected", places(found, place))
 
 
 def _wrong_shapes(expected: Expectation, stored: Mapping[str, TensorInfo]) -> Iterator[Place]:

@@ -68,8 +68,8 @@ def running_fields(value: Any) -> Iterator[tuple[str, str]]:
     for path, key, item in walk(value):
         if not isinstance(item, str):
             continue
-        implementation = _ATTENTION.fullmatch(key) and "/" in item
-        if implementation or (_KERNELS.fullmatch(key) and "/" in item) or (key == "custom_generate" and item):
+        named = _ATTENTION.fullmatch(key) or any(map(_KERNELS.fullmatch, re.split(r"[.\[]", path)))
+        if (named and "/" in item) or (key == "custom_generate" and item):
             yield path, item
     template = value.get("chat_template") if isinstance(value, dict) else None
     if isinstance(template, str) and "{" not in template and re.search(r"\.(jinja2?|j2|json)$|^[/~]|://", template):

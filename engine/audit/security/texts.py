@@ -56,7 +56,7 @@ _INSIDE = r"(?:internal|corp|intranet|intra|lan|local)"
 _PLACES = (
     _form("a home folder", "/home/ /Users/", r"(?<![\w.~-])/(?:home|Users)/", _ANYONE, r"[\w.-]{1,64}/"),
     _form("a home folder", "Users\\", r"\b[A-Za-z]:\\{1,2}Users\\{1,2}", _ANYONE, r"[\w. -]{1,64}\\"),
-    _form("an internal host", "://", r"://(?:[\w-]{1,63}\.){1,8}", _INSIDE, r"\b[\w./:-]{0,80}"),
+    _form("an internal host", "://", r"://(?:[\w-]{1,63}\.){1,8}", _INSIDE, r"(?![\w-]|\.\w)[\w./:-]{0,80}"),
     _form(
         "an internal address",
         "://10. ://192. ://172.",

@@ -122,8 +122,8 @@ def _kind(model: Mapping[str, Any], faults: list[Fault]) -> str:
     kind = model.get("type")
     if kind is None and model:
         kind = "BPE" if "merges" in model else "Unigram" if isinstance(model.get("vocab"), list) else "WordPiece"
-    if kind in MODELS:
-        return str(kind)
+    if isinstance(kind, str) and kind in MODELS:
+        return kind
     faults.append(Fault("$.model.type", f"{kind!r:.60}", "BPE, WordPiece, WordLevel or Unigram"))
     return ""
 

@@ -122,11 +122,13 @@ def test_a_pipe_is_a_finding_and_is_not_waited_for(tmp_path: Path, auditor: Audi
     assert failing(auditor, given) == {"container/path-escape": "blocker"}
 
 
-def test_an_index_that_is_no_json_is_no_pass(tmp_path: Path, auditor: Auditor) -> None:
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"weight_map": [1]}', '{"weight_map": {"a": 1}}'])
+def test_an_index_that_cannot_be_used_fails(content: str, tmp_path: Path, auditor: Auditor) -> None:
     given = sharded_lm(tmp_path)
-    (given.root / INDEX).write_text("{")
+    (given.root / INDEX).write_text(content)
     gates = looked(auditor, given)
-    for gate in ("idx-files-exist", "idx-equals-headers", "idx-total-size"):
+    assert gates["container/idx-equals-headers"].root
+    for gate in ("idx-files-exist", "idx-total-size"):
         assert gates[f"container/{gate}"].status == "not_enough_evidence"
 
 

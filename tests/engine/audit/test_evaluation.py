@@ -357,3 +357,16 @@ def test_boilerplate_of_a_task_is_no_overlap(tmp_path: Path, auditor: Auditor) -
     write_rows(tmp_path / "evals/documents.jsonl", documents)
     write_rows(tmp_path / "evals/training_sample.jsonl", [*texts("training", 9), {"text": frame}])
     assert gate(auditor, given, "eval-contamination").status == "pass"
+
+
+def test_older_results_in_the_folder_do_not_count(tmp_path: Path, auditor: Auditor) -> None:
+    given = plain(tmp_path)
+    old = json.loads((tmp_path / CANDIDATE).read_text("utf-8"))
+    old["date"] -= 86_400
+    old["config"].update(model_num_parameters=7, limit=10)
+    old["results"]["gsm8k"]["exact_match,strict-match"] = 0.1
+    (tmp_path / "evals/candidate/results_2026-05-21T00-00-00.json").write_text(json.dumps(old), "utf-8")
+    found = {g.id: g.status for g in audited(auditor, given).gates}
+    assert found["evaluation/eval-target"] == "pass"
+    assert found["evaluation/eval-full-set"] == "pass"
+    assert found["evaluation/eval-model-identity"] == "not_enough_evidence"

@@ -85,10 +85,16 @@ def _one(
     return Defect(name, build, then_summed(spoil), frozenset(also))
 
 
+def half_a_config(given: Given) -> None:
+    file = given.root / "config.json"
+    file.write_bytes(file.read_bytes()[:300])
+
+
 LINEAR = {"rope_type": "linear", "factor": 2.0}
 NEW_ROPE = {"rope_type": "default", "rope_theta": 500000.0}
 BITS = {"quant_method": "bitsandbytes", "load_in_4bit": True}
 DEFECTS = (
+    _one("cfg-readable", half_a_config),
     _one("rope-vs-base", sets("other_theta", rope_theta=500000.0)),
     _one("rope-vs-base", sets("scaling_added", rope_scaling=LINEAR)),
     _one("rope-vs-base", sets("new_key_with_other_theta", rope_theta=None, rope_parameters=NEW_ROPE)),

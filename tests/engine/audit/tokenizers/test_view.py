@@ -63,7 +63,10 @@ def test_refused(change: Callable[[dict[str, Any]], Any], at: str) -> None:
     assert any(fault.at.endswith(at) for fault in faults)
 
 
-@pytest.mark.parametrize("value", [None, [], "x", 3, {}, {"model": []}, {"model": {"vocab": 3}}, {"added_tokens": [3]}])
+@pytest.mark.parametrize(
+    "value",
+    [None, [], "x", 3, {}, {"model": []}, {"model": {"vocab": 3}}, {"model": {"type": []}}, {"added_tokens": [3]}],
+)
 def test_anything_else_is_refused_and_no_crash(value: object) -> None:
     assert parse_tokenizer("tokenizer.json", value).faults != ()
 
