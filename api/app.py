@@ -1,5 +1,6 @@
 """The web application, made by :func:`create_app`; nothing is shared between two of them."""
 
+import gc
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -80,6 +81,12 @@ def _key_limits(settings: Settings) -> KeyLimits:
     )
 
 
+def _leave_alone() -> None:
+    """Take knowledge and engine out of the search for garbage, which would walk through all of them again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     state: Any = app.state
@@ -89,6 +96,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     await store.start()
     try:
         await expert.start()
+        _leave_alone()
         logger.info("started", kb_version=expert.knowledge.version, kb_digest=expert.knowledge.digest)
         yield
     finally:

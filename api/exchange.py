@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, Field
+from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -31,9 +32,9 @@ def expert_of(request: Request) -> Expert:
     return expert
 
 
-def answer_model(model: BaseModel, lang: Lang) -> Response:
-    """``model`` as strict JSON: a number that is not finite becomes null."""
-    return _json(model.model_dump_json(by_alias=True).encode(), lang, {})
+def answer_data(data: BaseModel | dict[str, Any], lang: Lang) -> Response:
+    """A model, or plain data of the same form, as strict JSON: a number that is not finite becomes null."""
+    return _json(to_json(data, by_alias=True, inf_nan_mode="null"), lang, {})
 
 
 def answer_texts(value: Any, lang: Lang, headers: Mapping[str, str] | None = None) -> Response:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from engine.knowledge.knowledge import Knowledge
     from engine.model.base import Lang
     from engine.model.case import Case
-    from engine.model.diagnosis import Diagnosis, WhyNotOut
+    from engine.model.diagnosis import WhyNotOut
 
 _KINDS = ("facts", "findings", "causes", "checks", "gates")
 
@@ -160,8 +160,8 @@ class Expert:
             generation.users -= 1
             generation.close_if_unused()
 
-    async def diagnose(self, submission: Submission, lang: Lang, limit: int) -> Diagnosis:
-        """Diagnose a submission; a large one is read in the reading process and concluded here.
+    async def diagnose(self, submission: Submission, lang: Lang, limit: int) -> dict[str, Any]:
+        """The diagnosis of a submission as plain data; a large one is read in the reading process and concluded here.
 
         Raises:
             Problem: if the submission cannot be read, does not fit, or is empty.
@@ -173,11 +173,11 @@ class Expert:
             else:
                 observed = await generation.reader.run(Collect(submission))
             before = diagnoser.stats.disagreements, diagnoser.stats.rebuilds
-            diagnosis = diagnoser.conclude(observed, lang=lang, limit=limit)
+            answer = diagnoser.answer(observed, lang=lang, limit=limit)
             self._metrics.disagreements.inc(diagnoser.stats.disagreements - before[0])
             self._metrics.rebuilds.inc(diagnoser.stats.rebuilds - before[1])
-            self._metrics.diagnoses.labels(diagnosis.answered_by).inc()
-            return diagnosis
+            self._metrics.diagnoses.labels(answer["answered_by"]).inc()
+            return answer
 
     async def why_not(self, submission: Submission, cause: str, lang: Lang) -> WhyNotOut:
         """Why ``cause`` does not lead the ranking of a submission.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from engine import __version__
 from engine.evidence.collect import REPORT, UNREAD, Collector
@@ -12,32 +12,25 @@ from engine.evidence.inputs import EvidenceFile
 from engine.inference import similarity
 from engine.inference.conclude import Conclusion, conclusions
 from engine.inference.derive import Derivation, parse
-from engine.inference.explain import Explainer, number, source_out
-from engine.inference.plan import plan
-from engine.inference.rank import Array, Known, Network, rank
+from engine.inference.explain import Explainer, number, source_part
+from engine.inference.network import Array, Network
+from engine.inference.plan import Planner
+from engine.inference.rank import Known, rank
 from engine.inference.resolve import Settled, add_derived, dependence_order, settle_facts, settle_findings
 from engine.inference.rules import AnsweredBy, Decision, EngineStats, RuleBook, RuleEngine
 from engine.inference.similarity import Similarity
+from engine.inference.template import CauseTemplate, Part
 from engine.knowledge import cache
 from engine.knowledge.knowledge import Knowledge
 from engine.model.base import Lang
 from engine.model.case import Case
 from engine.model.conditions import Condition, NotOf
-from engine.model.diagnosis import (
-    AdviceOut,
-    CalculationOut,
-    CauseOut,
-    CoverageOut,
-    Diagnosis,
-    GateOut,
-    NotJudgedOut,
-    NotUnderstoodOut,
-    TimelineOut,
-    WhyNotOut,
-)
 from engine.model.evidence import Value
 from engine.model.kb import Gate
 from engine.model.observed import Observed
+
+if TYPE_CHECKING:
+    from engine.model.diagnosis import Diagnosis, WhyNotOut
 
 __all__ = ["Diagnoser", "EvidenceFile"]
 
@@ -89,7 +82,9 @@ class Diagnoser:
         self._derivations = derivations(knowledge)
         self._engine = RuleEngine(RuleBook.compile(rules(knowledge)), check)
         self._network = Network.build(list(knowledge.active_causes.values()), knowledge.findings, knowledge.calibration)
+        self._planner = Planner(self._network, knowledge.checks, knowledge.findings)
         causes, findings = self._network.causes, knowledge.findings
+        self._templates: dict[Lang, dict[str, CauseTemplate]] = {lang: {} for lang in get_args(Lang)}
         worth, examples = knowledge.calibration.resemblance, knowledge.examples
         self._similarity = Similarity(kept("words", lambda: similarity.index_of(causes, findings, examples)), worth)
 
@@ -117,7 +112,10 @@ class Diagnoser:
         Raises:
             KeyError: if no diagnosed cause has that id.
         """
-        return self._work(self.collect(case, files), lang).explainer.why_not(cause_id)
+        from engine.model.diagnosis import WhyNotOut
+
+        observed = self.collect(case, files)
+        return WhyNotOut.model_validate(self._work(observed, lang).explainer.why_not(cause_id))
 
     def known(self, observed: Observed) -> list[Known]:
         """Every decided finding of a case, as the ranking sees it; what scores, fits and examples are made of."""
@@ -128,41 +126,42 @@ class Diagnoser:
 
         ``own`` is the cause whose examples hold this very text: see :meth:`resemblance`.
         """
+        from engine.model.diagnosis import Diagnosis  # slow to load, and not needed for plain data
+
+        return Diagnosis.model_validate(self.answer(observed, lang=lang, limit=limit, own=own))
+
+    def answer(self, observed: Observed, *, lang: Lang = "en", limit: int = 10, own: str | None = None) -> Part:
+        """The same as plain data in the order of the contract, ready to be written as JSON: what a service sends."""
         worked = self._work(observed, lang, own)
         explainer = worked.explainer
-        abnormal = explainer.abnormal()
+        abnormal = explainer.abnormal
         alike = _unread(observed) and bool(explainer.ranking.resemblance.any())
         causes = explainer.causes(limit) if abnormal or alike else []
-        decided = frozenset(explainer.concluded)
-        planned = plan(explainer.ranking, self.knowledge.checks, self.knowledge.findings, decided) if abnormal else []
+        planned = self._planner.plan(explainer.ranking) if abnormal else []
         next_checks = [explainer.next_check(item) for item in planned]
-        context = [c for c in explainer.present() if c not in abnormal]
-        return Diagnosis(
-            kb_version=self.knowledge.version,
-            kb_digest=self.knowledge.digest,
-            engine_version=__version__,
-            input_digest=observed.digest,
-            answered_by=worked.answered_by,
-            summary=explainer.summary(causes, next_checks),
-            causes=causes,
-            unknown=explainer.unknown(next_checks),
-            next_checks=next_checks,
-            families=explainer.families() if abnormal or alike else [],
-            also_likely=explainer.also_likely(causes),
-            findings=[explainer.finding_out(c) for c in abnormal],
-            context=[explainer.finding_out(c) for c in context],
-            facts=[explainer.fact_out(fact) for fact in sorted(worked.facts)],
-            coverage=_coverage(observed, lang),
-            timeline=_timeline(worked),
-            not_understood=sorted(
-                {NotUnderstoodOut(where=n.where, text=n.text[:200], why=n.why) for n in observed.not_understood},
-                key=lambda n: (n.where, n.text, n.why),
-            ),
-            calculations=[self._calculation(fact, worked, lang) for fact in worked.derived],
-            advice=self._advice(worked.decisions, lang),
-            checklist=self._checklist(worked, lang),
-            impact=_impact(causes),
-        )
+        return {
+            "kb_version": self.knowledge.version,
+            "kb_digest": self.knowledge.digest,
+            "engine_version": __version__,
+            "input_digest": observed.digest,
+            "answered_by": worked.answered_by,
+            "summary": explainer.summary(causes, next_checks),
+            "causes": causes,
+            "unknown": explainer.unknown(next_checks),
+            "next_checks": next_checks,
+            "families": explainer.families() if abnormal or alike else [],
+            "also_likely": explainer.also_likely(causes),
+            "findings": [explainer.finding(c) for c in abnormal],
+            "context": [explainer.finding(c) for c in explainer.context],
+            "facts": [explainer.fact(fact) for fact in sorted(worked.facts)],
+            "coverage": _coverage(observed, lang),
+            "timeline": _timeline(worked),
+            "not_understood": _not_understood(observed),
+            "calculations": [self._calculation(fact, worked, lang) for fact in worked.derived],
+            "advice": self._advice(worked.decisions, lang),
+            "checklist": self._checklist(worked, lang),
+            "impact": [causes[0]["impact"]] if causes else [],  # what it costs, apart from what caused it
+        }
 
     def _findings(self, observed: Observed) -> _Findings:
         facts, derived = add_derived(settle_facts(observed.facts), self._derivations)
@@ -181,7 +180,7 @@ class Diagnoser:
             alike = alike * _UNSUPPORTED
         ranking = rank(self._network, known, observed.paradigm, alike)
         explainer = Explainer(
-            lang, ranking, found.concluded, found.facts,
+            lang, self._templates[lang], ranking, found.concluded, found.facts,
             self.knowledge.facts, self.knowledge.findings, self.knowledge.checks, _unread(observed),
         )  # fmt: skip
         return _Worked(observed, found.facts, found.derived, found.decisions, found.answered_by, explainer)
@@ -194,40 +193,40 @@ class Diagnoser:
         row = self._network.row.get(own) if own is not None else None
         return self._similarity.bits(observed.text, row)
 
-    def _calculation(self, fact: str, worked: _Worked, lang: Lang) -> CalculationOut:
+    def _calculation(self, fact: str, worked: _Worked, lang: Lang) -> Part:
         derivation = self._derivations[fact]
-        return CalculationOut(
-            fact=fact,
-            title=self.knowledge.facts[fact].title.get(lang),
-            value=number(worked.facts[fact].value),
-            unit=self.knowledge.facts[fact].unit,
-            formula=derivation.text,
-            inputs={name: number(worked.facts[name].value) for name in derivation.facts},
-        )
+        return {
+            "fact": fact,
+            "title": self.knowledge.facts[fact].title.get(lang),
+            "value": number(worked.facts[fact].value),
+            "unit": self.knowledge.facts[fact].unit,
+            "formula": derivation.text,
+            "inputs": {name: number(worked.facts[name].value) for name in derivation.facts},
+        }
 
-    def _advice(self, decisions: dict[str, Decision], lang: Lang) -> list[AdviceOut]:
-        recommended = []
+    def _advice(self, decisions: dict[str, Decision], lang: Lang) -> list[Part]:
+        recommended: list[Part] = []
         for name, advice in self.knowledge.advice.items():
             speaks_for = decisions.get(_ADVICE + name)
             speaks_against = decisions.get(_AGAINST + name)
             if speaks_for and speaks_for.holds and not (speaks_against and speaks_against.holds):
                 recommended.append(
-                    AdviceOut(
-                        id=name,
-                        title=advice.title.get(lang),
-                        why=advice.use_when.get(lang),
-                        costs=advice.costs.get(lang),
-                        verdict=advice.verdict.get(lang),
-                    )
+                    {
+                        "id": name,
+                        "title": advice.title.get(lang),
+                        "why": advice.use_when.get(lang),
+                        "costs": advice.costs.get(lang),
+                        "verdict": advice.verdict.get(lang),
+                    }
                 )
         return recommended
 
-    def _checklist(self, worked: _Worked, lang: Lang) -> list[GateOut]:
+    def _checklist(self, worked: _Worked, lang: Lang) -> list[Part]:
         """The release checklist in its order; only for a release, where missing evidence must not look like a pass."""
         if worked.observed.paradigm != "release":
             return []
         gates = sorted(_asked(self.knowledge), key=lambda gate: (gate.stage, gate.id))
-        result = []
+        result: list[Part] = []
         for gate in gates:
             held = [
                 status
@@ -236,17 +235,17 @@ class Diagnoser:
             ]
             status = held[0] if held else "not_enough_evidence"
             result.append(
-                GateOut(
-                    id=gate.id,
-                    title=gate.title.get(lang),
-                    stage=gate.stage,
-                    severity=gate.severity,
-                    status=status,
-                    because=gate.because.get(lang),
-                    requires=gate.requires.get(lang),
-                    next_checks=list(gate.checks) if status != "pass" else [],
-                    leads_to=list(gate.leads_to) if status == "fail" else [],
-                )
+                {
+                    "id": gate.id,
+                    "title": gate.title.get(lang),
+                    "stage": gate.stage,
+                    "severity": gate.severity,
+                    "status": status,
+                    "because": gate.because.get(lang),
+                    "requires": gate.requires.get(lang),
+                    "next_checks": list(gate.checks) if status != "pass" else [],
+                    "leads_to": list(gate.leads_to) if status == "fail" else [],
+                }
             )
         return result
 
@@ -281,29 +280,30 @@ def _unread(observed: Observed) -> bool:
     return any(item.where == REPORT for item in observed.not_understood if item.why == UNREAD)
 
 
-def _coverage(observed: Observed, lang: Lang) -> CoverageOut:
+def _coverage(observed: Observed, lang: Lang) -> Part:
     gaps = sorted({(what.get(lang), why.get(lang)) for what, why in observed.not_judged})
-    return CoverageOut(
-        read=sorted(observed.read, key=lambda item: str(sorted(item.items()))),
-        judged=sorted({topic.get(lang) for topic in observed.judged}),
-        not_judged=[NotJudgedOut(what=what, why=why) for what, why in gaps],
-    )
+    return {
+        "read": sorted(observed.read, key=lambda item: str(sorted(item.items()))),
+        "judged": sorted({topic.get(lang) for topic in observed.judged}),
+        "not_judged": [{"what": what, "why": why} for what, why in gaps],
+    }
 
 
-def _timeline(worked: _Worked) -> list[TimelineOut]:
+def _not_understood(observed: Observed) -> list[Part]:
+    kept = sorted({(item.where, item.text[:200], item.why) for item in observed.not_understood})
+    return [{"where": where, "text": text, "why": why} for where, text, why in kept]
+
+
+def _timeline(worked: _Worked) -> list[Part]:
     """What happened at which step: facts that were read with a step and are true or a number of note."""
     events = {
         (source.step, worked.explainer.fact_definitions[fact].title.get(worked.explainer.lang), source)
         for fact, settled in worked.facts.items()
+        if settled.value is True
         for source in settled.sources
-        if source.step is not None and settled.value is True
+        if source.step is not None
     }
-    ordered = sorted(events, key=lambda event: (event[0], event[1], event[2].where))
-    return [TimelineOut(step=step, what=title, source=source_out(source)) for step, title, source in ordered][
+    ordered = sorted(events, key=lambda event: (event[0], event[1], event[2].where, event[2].quote))
+    return [{"step": step, "what": title, "source": source_part(source)} for step, title, source in ordered][
         :_TIMELINE_LIMIT
     ]
-
-
-def _impact(causes: Sequence[CauseOut]) -> list[str]:
-    """What the incident costs, by the leading cause; stated apart from what caused it."""
-    return [causes[0].impact] if causes else []

@@ -9,11 +9,14 @@ import json
 import os
 import sys
 import traceback
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from engine import __version__
+
+if TYPE_CHECKING:
+    from engine.model.base import Lang
 
 FOUND, USAGE, INCOMPLETE, NOTHING_TO_DO, INTERNAL = 1, 2, 3, 4, 70
 _COMMANDS = {
@@ -33,6 +36,12 @@ class Problem(click.ClickException):
         super().__init__(f"{title}: {detail}" if detail else title)
         self.status = status
         self.document = {"type": "about:blank", "title": title, "detail": detail or title, **more}
+
+
+def language_of_terminal() -> Lang:
+    """Chinese where the terminal is, English otherwise."""
+    locale = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
+    return "zh" if locale.lower().startswith("zh") else "en"
 
 
 class LazyGroup(click.Group):

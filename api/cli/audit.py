@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from api.cli import FOUND, INCOMPLETE, NOTHING_TO_DO, Problem
+from api.cli import FOUND, INCOMPLETE, NOTHING_TO_DO, Problem, language_of_terminal
 from api.cli.audit_progress import watching
 from engine.audit.decide import Auditor, UnknownPolicyError
 from engine.audit.folder import UnreadableError
@@ -108,7 +108,7 @@ def command(
     for file in (*files, *([attest] if attest else [])):
         if file.is_dir() or not file.absolute().parent.is_dir():
             raise Problem("cannot write", f"{file}: there is no such folder, or it is one")
-    language = lang or _language()
+    language = lang or language_of_terminal()
     with watching() as watch:
         # What is signed was read by the one who signs it.
         cache = None if no_cache or attest else cache_folders()[0] / "scans"
@@ -225,9 +225,3 @@ def _relative(directory: Path) -> str:
     """The folder as seen from where the pipeline runs; empty if it lies elsewhere."""
     here, there = Path.cwd(), Path(os.path.normpath(directory.absolute()))
     return there.relative_to(here).as_posix() if there.is_relative_to(here) else ""
-
-
-def _language() -> Lang:
-    """Chinese where the terminal is, English otherwise."""
-    locale = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
-    return "zh" if locale.lower().startswith("zh") else "en"

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from api.cli import FOUND, Problem
+from api.reports.text import visible
 from engine.audit import attest
 from engine.audit.folder import Folder, UnreadableError
 
@@ -32,7 +33,7 @@ def verify(envelope: Path, directory: Path, key: Path, as_json: bool) -> None:
         click.echo(json.dumps(asdict(found) | {"verified": not found.problems}))
     else:
         for problem in found.problems:
-            click.echo(problem)
+            click.echo(visible(problem))
         if not found.problems:
             click.echo(f"Verified: {found.files} files are as audited; the verdict was {found.verdict}.")
     raise SystemExit(FOUND if found.problems else 0)

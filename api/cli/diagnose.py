@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+from pydantic_core import to_json
 
-from api.cli import FOUND, INCOMPLETE, NOTHING_TO_DO, Problem
+from api.cli import FOUND, INCOMPLETE, NOTHING_TO_DO, Problem, language_of_terminal
 from engine.diagnose import Diagnoser, EvidenceFile
 from engine.evidence.case_file import CASE_KEYS, CaseError, case_from, is_case, parse_document
 from engine.knowledge.load import load_knowledge
@@ -59,7 +60,7 @@ def command(
 
     PATHS are any mix of logs, metrics files, run folders and case files (YAML or JSON); "-" reads standard input.
     """
-    language: Lang = lang or _language()
+    language: Lang = lang or language_of_terminal()
     case, files = gather(paths, case_file)
     case = _with_options(case, report, facts, paradigm)
     if case.is_empty and not files:
@@ -75,19 +76,21 @@ def command(
     try:
         if why_not is not None:
             return _print_why_not(diagnoser, case, files, why_not, language, as_json)
-        diagnosis = diagnoser.diagnose(case, files, lang=language, limit=limit)
+        answer = diagnoser.answer(diagnoser.collect(case, files), lang=language, limit=limit)
     finally:
         diagnoser.close()
-    click.echo(diagnosis.model_dump_json(by_alias=True, indent=2) if as_json else "", nl=as_json)
-    if not as_json:
+    if as_json:
+        click.echo(to_json(answer, indent=2, inf_nan_mode="null"))
+    else:
         from api.render import render_diagnosis
+        from engine.model.diagnosis import Diagnosis
 
-        render_diagnosis(diagnosis, language, verbose)
-    if diagnosis.findings:
+        render_diagnosis(Diagnosis.model_validate(answer), language, verbose)
+    if answer["findings"]:
         return FOUND
     # Nothing found in what could not be read is no all-clear.
-    something = diagnosis.coverage.judged or any(fact.id != "run.end" for fact in diagnosis.facts) or diagnosis.context
-    return 0 if something else INCOMPLETE
+    something = answer["coverage"]["judged"] or any(fact["id"] != "run.end" for fact in answer["facts"])
+    return 0 if something or answer["context"] else INCOMPLETE
 
 
 def _print_why_not(
@@ -211,9 +214,3 @@ def _with_options(case: Case, report: str, facts: Sequence[str], paradigm: str |
         return case_from(body) if body else case
     except CaseError as error:
         raise Problem("the options do not make a case", str(error)) from None
-
-
-def _language() -> Lang:
-    """Chinese where the terminal is, English otherwise."""
-    locale = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
-    return "zh" if locale.lower().startswith("zh") else "en"

@@ -128,6 +128,22 @@ def explain_command(id_: str, lang: Lang, root: Path | None) -> None:
         raise Problem("no such object", str(error)) from None
 
 
+@command.command("catalogue")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--lang", type=click.Choice(["en", "zh"]), default="en")
+@_root
+def catalogue_command(folder: Path, lang: Lang, root: Path | None) -> None:
+    """Write a Markdown page for every cause, check, gate and finding into FOLDER, with an index (for MkDocs)."""
+    from engine.knowledge.catalogue import catalogue
+
+    pages = catalogue(_knowledge(root), lang)
+    for name, text in pages.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    click.echo(f"{len(pages)} pages in {folder}")
+
+
 @command.command("stats")
 @_root
 @_json

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.described import POST_PROBLEMS, REPLAY_HEADER, case_body, problems
-from api.exchange import LangParameters, answer_model, expert_of
+from api.exchange import LangParameters, answer_data, expert_of
 from api.idempotency import IdempotentRoute
 from api.submission import receive
 from engine.model.diagnosis import Diagnosis, WhyNotOut
@@ -63,7 +63,7 @@ async def create_diagnosis(
     """
     lang = query.chosen(request)
     async with receive(request) as submission:
-        return answer_model(await expert_of(request).diagnose(submission, lang, query.limit), lang)
+        return answer_data(await expert_of(request).diagnose(submission, lang, query.limit), lang)
 
 
 @router.post(
@@ -81,4 +81,4 @@ async def explain_why_not(
     """For the same case and one cause: what is missing for it, what speaks against it, and what would bring it up."""
     lang = query.chosen(request)
     async with receive(request) as submission:
-        return answer_model(await expert_of(request).why_not(submission, query.cause, lang), lang)
+        return answer_data(await expert_of(request).why_not(submission, query.cause, lang), lang)

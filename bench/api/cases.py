@@ -1,4 +1,4 @@
-"""The request bodies: 50 facts of the bundled knowledge base, and the demo's case."""
+"""The request bodies: cases of 50 facts of the bundled knowledge base, no two alike, and the demo's case."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from engine.knowledge.knowledge import Knowledge
 from engine.model.kb import Fact
 
 FACTS = 50
+DISTINCT = 200
 SEED = 7
 
 
-def bodies(knowledge: Knowledge) -> dict[str, bytes]:
-    """JSON bodies by name; the same each time."""
+def bodies(knowledge: Knowledge) -> dict[str, list[bytes]]:
+    """JSON bodies by the name of the load; the same each time."""
     draw = random.Random(SEED)
     asked = sorted((fact for fact in knowledge.facts.values() if fact.derive is None), key=lambda fact: fact.id)
-    facts = {fact.id: _value(fact, draw) for fact in draw.sample(asked, FACTS)}
+    cases = [{fact.id: _value(fact, draw) for fact in draw.sample(asked, FACTS)} for _ in range(DISTINCT)]
     demo = Path(api.__file__).parent / "static" / "demo" / "case.json"
-    return {f"{FACTS} facts": json.dumps({"facts": facts}).encode(), "demo case": demo.read_bytes()}
+    return {
+        f"{FACTS} facts": [json.dumps({"facts": facts}).encode() for facts in cases],
+        "demo case": [demo.read_bytes()],
+    }
 
 
 def _value(fact: Fact, draw: random.Random) -> Any:

@@ -35,13 +35,14 @@ class NoEngine:
             unknown=UnknownOut(probability=1.0, why=""),
             coverage=CoverageOut(),
         )
+        self._data = self._answer.model_dump(by_alias=True)
 
     def collect(self, *_: Any) -> None:
         """Nothing."""
 
-    def conclude(self, *_: Any, **__: Any) -> Diagnosis:
+    def answer(self, *_: Any, **__: Any) -> dict[str, Any]:
         """The one answer."""
-        return self._answer
+        return self._data
 
     def diagnose(self, *_: Any, **__: Any) -> Diagnosis:
         """The one answer."""

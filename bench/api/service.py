@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 WORKERS = 2
-PATIENCE = 60
+PATIENCE = 300
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = "api.cli"
 NO_ENGINE = "bench.api.no_engine"

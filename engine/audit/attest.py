@@ -15,7 +15,7 @@ from typing import Any
 
 from engine.audit.folder import Folder, UnreadableError
 from engine.audit.scan import scan
-from engine.model.audit import AuditResult
+from engine.model.audit import AuditResult, encodable
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -181,10 +181,12 @@ def _differences(subjects: dict[str, str], folder: Folder) -> list[str]:
         found = scan(folder, ())
     except (UnreadableError, OSError) as error:
         return [str(error)]
+    # Names as the result writes them: bytes that are no UTF-8 are written out.
+    hashes = {encodable(path): digest for path, digest in found.hashes.items()}
     problems = [f"{path}: {why}" for path, why in sorted(found.problems.items())]
     problems += [
-        f"{path}: " + ("its bytes changed since the audit" if path in found.hashes else "is missing")
+        f"{path}: " + ("its bytes changed since the audit" if path in hashes else "is missing")
         for path, digest in sorted(subjects.items())
-        if found.hashes.get(path) != digest and path not in found.problems
+        if hashes.get(path) != digest and path not in found.problems
     ]
-    return problems + [f"{path}: was not audited" for path in sorted(found.hashes.keys() - subjects.keys())]
+    return problems + [f"{path}: was not audited" for path in sorted(hashes.keys() - subjects.keys())]

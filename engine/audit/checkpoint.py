@@ -16,6 +16,7 @@ from engine.audit.folder import Folder, UnreadableError
 from engine.audit.intent import Intent
 from engine.audit.safetensors import Header, read_header, refused
 from engine.audit.tensors import TensorInfo, TensorStats
+from engine.model.base import Text
 
 if TYPE_CHECKING:
     from engine.audit.gguf import GgufHeader
@@ -29,7 +30,6 @@ Kind = Literal[
 GENERATING: frozenset[Kind] = frozenset({"causal_lm", "seq2seq"})
 MAX_HEADERS_BYTES = 200_000_000
 _STEM = re.compile(r"(-\d+-of-\d+)?\.[^.]*$")
-_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 @dataclass(frozen=True)
@@ -167,15 +167,20 @@ class Checkpoint:
 
     @cached_property
     def expected(self) -> Expectation | str:
+        """What tensors the config asks for, or why that cannot be said, in English."""
+        return self.layout if isinstance(self.layout, Expectation) else self.layout.en
+
+    @cached_property
+    def layout(self) -> Expectation | Text:
         """What tensors the config asks for, or why that cannot be said."""
         if self.config is None:
-            return "there is no config.json"
-        if self.config.problem:
-            return f"config.json: {self.config.problem}"
+            return Text(en="there is no config.json", zh="没有 config.json")
+        if not self.config.mapping:
+            return Text(en="config.json cannot be read", zh="config.json 无法读取")
         try:
             return expect(self.config.mapping, self.architecture)
         except UnknownLayoutError as error:
-            return str(error)
+            return error.why
 
     @cached_property
     def stats(self) -> dict[str, TensorStats]:
@@ -199,11 +204,6 @@ class Checkpoint:
         """The first of ``architectures`` in config.json."""
         names = self.config.mapping.get("architectures") if self.config else None
         return names[0] if isinstance(names, list) and names and isinstance(names[0], str) else None
-
-    @cached_property
-    def is_pointer(self) -> bool:
-        """Whether a file of the folder is a pointer of the large file storage and not its content."""
-        return any(self.folder.head(e.path, 64).startswith(_LFS_POINTER) for e in self.folder.files() if e.size < 1024)
 
     @cached_property
     def kind(self) -> Kind:

@@ -255,10 +255,11 @@ def _folded(judged: Sequence[_Judged]) -> list[_Judged]:
 
 
 def _verdict(judged: Sequence[_Judged], required: frozenset[str]) -> Verdict:
-    """Fail by a root blocker or major; incomplete by a required gate without evidence; else pass."""
+    """Fail by a root blocker or major; incomplete by a required gate without evidence, or if none passed; else pass."""
     if any(i.status == "fail" and i.follows_from is None and i.severity in _BLOCKING for i in judged):
         return "fail"
-    if any(i.status == "not_enough_evidence" and i.gate.id in required for i in judged):
+    lacking = any(i.status == "not_enough_evidence" and i.gate.id in required for i in judged)
+    if lacking or not any(i.status == "pass" for i in judged):
         return "incomplete"
     return "pass"
 

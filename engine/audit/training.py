@@ -35,6 +35,7 @@ class TrainerState:
         folder_step: N if it lies in a folder ``checkpoint-N``.
         of_step: whether the weights beside it are those of its last step.
         scheduler_step: ``last_epoch`` of the scheduler.pt beside it.
+        declared_step: the step of the released weights by the intent, ``run.released_step``.
     """
 
     label: str
@@ -43,6 +44,7 @@ class TrainerState:
     folder_step: int | None
     of_step: bool
     scheduler_step: float | None = None
+    declared_step: float | None = None
 
     def number(self, key: str) -> float | None:
         """A number beside the history."""
@@ -59,6 +61,12 @@ class TrainerState:
         steps, values = self.series(name)
         order, first = np.unique(steps, return_index=True)
         return order, values[first]
+
+    @property
+    def released_step(self) -> float | None:
+        """The step of the weights: as declared, by the name of their folder, else the last of the run."""
+        known = (self.declared_step, self.folder_step, self.number("global_step"))
+        return next((float(step) for step in known if step is not None), None)
 
     @property
     def best_step(self) -> int | None:
@@ -115,7 +123,12 @@ def read_state(checkpoint: Checkpoint) -> TrainerState:
     # The checkpoint's folder may be called checkpoint-N itself.
     named = _STEP.search(f"{checkpoint.folder.root.resolve().name}/{path}" if inside else label)
     beside = path.rpartition("/")[0]
-    saved = bool(named) or any(f"{beside}/{name}".lstrip("/") in bundle.folder for name in _BESIDE)
+    declared_step = _number(checkpoint.intent.run, "released_step")
+    saved = (
+        bool(named)
+        or declared_step is not None
+        or any(f"{beside}/{name}".lstrip("/") in bundle.folder for name in _BESIDE)
+    )
     return TrainerState(
         label,
         record,
@@ -123,6 +136,7 @@ def read_state(checkpoint: Checkpoint) -> TrainerState:
         int(named[1]) if named else None,
         saved or not record.config.get("best_model_checkpoint"),
         _scheduler_step(checkpoint, f"{beside}/scheduler.pt".lstrip("/")) if inside else None,
+        declared_step,
     )
 
 

@@ -90,4 +90,3 @@ class Collector:
             out.not_understood.append(
                 NotUnderstood("contrast", quote, f"unknown dimension; known: {', '.join(k[9:-1] for k in known)}")
             )
-

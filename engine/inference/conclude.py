@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from engine.inference.resolve import Settled, weakest
 from engine.inference.rules import Decision
@@ -60,15 +61,14 @@ def _by_rule(
     rests_on: list[Conclusion],
     report: Settled[bool] | None,
 ) -> Conclusion:
-    known = [facts[fact] for fact in decision.facts if fact in facts]
-    sources = [source for item in known for source in item.sources]
-    sources += [source for item in rests_on for source in item.sources]
+    grounds: list[Settled[Value] | Conclusion] = [facts[fact] for fact in decision.facts if fact in facts]
+    grounds += rests_on
+    sources = [ground.sources for ground in grounds]
     against: tuple[Source, ...] = ()
     if report is not None:
         same = report.value is decision.holds
-        sources += report.sources if same else ()
+        sources += [report.sources] if same else []
         against = report.sources if not same else tuple(source for _, source in report.against)
-    kind = weakest([*(item.kind for item in known), *(item.kind for item in rests_on)])
-    return Conclusion(
-        name, decision.holds, kind, True, decision.facts, decision.findings, tuple(dict.fromkeys(sources)), against
-    )
+    kind = weakest([ground.kind for ground in grounds])
+    cited = sources[0] if len(sources) == 1 else tuple(dict.fromkeys(chain.from_iterable(sources)))
+    return Conclusion(name, decision.holds, kind, True, decision.facts, decision.findings, cited, against)

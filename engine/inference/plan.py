@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.inference.rank import Array, Ranking, descending
-from engine.model.calibration import Costs
+from engine.inference.network import Array, Network, marked
+from engine.inference.rank import Ranking, descending
+from engine.model.calibration import Calibration
 from engine.model.kb import Cause, Check, Finding, Remedy
 
 MAX_JOINT = 3
@@ -18,7 +20,6 @@ SHOWN_AFTER = 3
 NEGLIGIBLE = 1e-4
 MAX_HYPOTHESES = 100  # by falling weight: what lies below them has next to no say in what to ask
 MAX_CAUSES = 40  # those in the lead; the others count as one with unknown
-LOG_NEVER = -1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,108 +44,174 @@ class Planned:
     outcomes: tuple[Outcome, ...]
 
 
-def plan(
-    ranking: Ranking,
-    checks: Mapping[str, Check],
-    findings: Mapping[str, Finding],
-    decided: frozenset[str],
-    limit: int = 5,
-) -> list[Planned]:
-    """The best checks and questions under the present posterior, best gain per cost first.
-
-    A check whose findings are all decided is never proposed, nor one that is not expected to teach anything.
-    """
-    view = _View.of(ranking, decided)
-    costs = ranking.network.calibration.costs
-    # The gain of several findings together is at most the sum of their own: only the promising are worked out.
-    proposals = sorted(_proposals(checks, findings, view, costs), key=lambda p: (-p.at_most / p.cost, p.id))
-    rated = [(_gain(view, p.asks), p) for p in proposals[: 2 * limit]]
-    rated.sort(key=lambda item: (-item[0] / item[1].cost, item[1].id))
-    chosen = _without_repeats([(gain, p) for gain, p in rated if gain >= MIN_GAIN_BITS])[:limit]
-    return [Planned(p.id, p.kind, p.asks, gain, p.cost, _outcomes(view, p.asks[0])) for gain, p in chosen]
-
-
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    """A check or a question that could be worth its cost: ``at_most`` bounds its gain."""
+    """A check or a question: what it may settle, as columns of the network, and what it costs."""
 
     id: str
     kind: Literal["check", "question"]
-    asks: tuple[str, ...]
+    columns: tuple[int, ...]
     cost: float
-    at_most: float
 
 
 @dataclass(frozen=True)
 class _View:
-    """The part of the posterior that planning needs: likely hypotheses, causes in the lead, open findings."""
+    """The part of the posterior that planning needs: likely hypotheses, causes in the lead, open findings.
+
+    ``chances[h, i]`` = P(open finding i | hypothesis h); ``gains`` is by column of the network, 0 for what is not open.
+    """
 
     causes: tuple[str, ...]
     weights: Array
     share: Array
-    open: Mapping[str, int]
+    place: NDArray[np.intp]
     chances: Array
     entropy: float
-    gains: Mapping[str, float]
+    gains: Array
 
-    @staticmethod
-    def of(ranking: Ranking, decided: frozenset[str]) -> _View:
-        network = ranking.network
-        kept = np.array(descending(ranking.weights)[:MAX_HYPOTHESES], dtype=np.intp)
-        kept = kept[ranking.weights[kept] > NEGLIGIBLE]
-        rows = np.sort(np.array(descending(ranking.lead)[:MAX_CAUSES], dtype=np.intp))
-        rows = rows[ranking.lead[rows] > NEGLIGIBLE]
-        involved, members = ranking.members(kept)
-        # A finding that none of the causes in question shows is as likely under each of them: it tells nothing.
-        links = network.links[involved]
-        telling: list[bool] = np.asarray(links.max(axis=0, initial=0.0) > 0).tolist()
-        names = [f for f, tells in zip(network.findings, telling, strict=True) if tells and f not in decided]
-        columns = np.array([network.column[f] for f in names], dtype=np.intp)
-        with np.errstate(divide="ignore"):  # a sure link: log 0, and no chance to miss
-            missed = np.log1p(-links[:, columns])
-        together = np.exp(members @ np.maximum(missed, LOG_NEVER))
-        chances = 1.0 - (1.0 - network.leaks[columns]) * together
-        weights = ranking.weights[kept] / ranking.weights[kept].sum()
-        share = ranking.shares(kept, rows)
-        share = np.column_stack([share, 1.0 - share.sum(axis=1)])
-        now = _entropy(weights @ share)
-        after = sum(_expected_entropy(weights[:, None] * side, share) for side in (chances, 1.0 - chances))
-        gains = dict(zip(names, np.maximum(0.0, now - after).tolist(), strict=True))
-        return _View(
-            tuple(network.causes[row].id for row in rows), weights, share,
-            {f: index for index, f in enumerate(names)}, chances, now, gains,
-        )  # fmt: skip
-
-    def chance(self, finding: str, present: bool) -> Array:
+    def chance(self, column: int, present: bool) -> Array:
         """P(finding is so | hypothesis), for every hypothesis kept."""
-        column = self.chances[:, self.open[finding]]
-        return column if present else 1.0 - column
+        chances: Array = self.chances[:, self.place[column]]
+        return chances if present else 1.0 - chances
 
 
-def _proposals(
-    checks: Mapping[str, Check], findings: Mapping[str, Finding], view: _View, costs: Costs
-) -> Iterator[_Proposal]:
-    gains = view.gains
+class Planner:
+    """All checks and questions of a knowledge base, laid out to be weighed together."""
+
+    def __init__(self, network: Network, checks: Mapping[str, Check], findings: Mapping[str, Finding]) -> None:
+        self._network = network
+        proposals = sorted(_proposals(network, checks, findings), key=lambda proposal: proposal.id)
+        self._proposals = proposals
+        self._columns = np.array([column for p in proposals for column in p.columns], dtype=np.intp)
+        self._starts = np.cumsum([0, *(len(p.columns) for p in proposals)], dtype=np.intp)[:-1]
+        self._costs = np.array([p.cost for p in proposals])
+        self._askable = np.zeros(len(network.findings), dtype=bool)
+        self._askable[self._columns] = True
+
+    def plan(self, ranking: Ranking, limit: int = 5) -> list[Planned]:
+        """The best checks and questions under the present posterior, best gain per cost first.
+
+        A check whose findings are all decided is never proposed, nor one that is not expected to teach anything.
+        """
+        if not self._proposals:
+            return []
+        view = self._view(ranking)
+        # The gain of several findings together is at most the sum of their own: only the promising are worked out.
+        at_most = np.add.reduceat(view.gains[self._columns], self._starts)
+        promising = np.flatnonzero(at_most >= MIN_GAIN_BITS)
+        promising = promising[descending((at_most / self._costs)[promising])][: 2 * limit]
+        rated = [self._rated(view, self._proposals[number]) for number in promising.tolist()]
+        rated.sort(key=lambda item: (-round(item[0] / item[1].cost, 9), item[1].id))
+        chosen = _without_repeats([item for item in rated if item[0] >= MIN_GAIN_BITS])[:limit]
+        names = self._network.findings
+        outcomes = _outcomes(view, [(asks[0], names[asks[0]]) for _, _, asks in chosen])
+        return [
+            Planned(p.id, p.kind, tuple(names[column] for column in asks), gain, p.cost, after)
+            for (gain, p, asks), after in zip(chosen, outcomes, strict=True)
+        ]
+
+    def _rated(self, view: _View, proposal: _Proposal) -> _Rated:
+        """What a proposal asks that is still open, best first, and what it gains."""
+        gains = view.gains[list(proposal.columns)].tolist()
+        names = self._network.findings
+        order = sorted(zip(gains, proposal.columns, strict=True), key=lambda item: (-item[0], names[item[1]]))
+        asks = tuple(column for _, column in order if view.place[column] >= 0)
+        return _gain(view, asks), proposal, asks
+
+    def _view(self, ranking: Ranking) -> _View:
+        network = self._network
+        kept = descending(ranking.weights)[:MAX_HYPOTHESES]
+        kept = kept[ranking.weights[kept] > NEGLIGIBLE]
+        rows = np.sort(descending(ranking.lead)[:MAX_CAUSES])
+        rows = rows[ranking.lead[rows] > NEGLIGIBLE]
+        weights = ranking.weights[kept] / ranking.weights[kept].sum()
+        members = ranking.members[kept]
+        share = _share_of(rows, members, ranking.shares[kept], network.nobody)
+        open_, shown = self._open(members, ranking.evidence.columns)
+        leaks = network.leaks[open_]
+        gains = np.zeros(len(network.findings))
+        gains[open_] = _gains(weights, share, shown, leaks)
+        place = np.full(len(network.findings), -1)
+        place[open_] = np.arange(len(open_))
+        names = tuple(network.causes[row].id for row in rows.tolist())
+        return _View(names, weights, share, place, leaks + (1.0 - leaks) * shown, _entropy(weights @ share), gains)
+
+    def _open(self, members: NDArray[np.intp], decided: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
+        """The columns that may teach something, and P(a member shows the finding) for each of these hypotheses."""
+        network = self._network
+        causes = marked(members.ravel(), network.nobody + 1)
+        positions = np.empty(network.nobody + 1, dtype=np.intp)
+        positions[causes] = np.arange(len(causes))
+        row, column, misses = network.shows.of(causes)
+        # A finding that none of the causes in question shows is as likely under each of them: it tells nothing.
+        telling = np.zeros(len(network.findings), dtype=bool)
+        telling[column] = True
+        telling[decided] = False
+        columns = np.flatnonzero(telling & self._askable)
+        place = np.full(len(telling), len(columns))  # what is not asked for is put in a column too many
+        place[columns] = np.arange(len(columns))
+        missed = np.ones((len(causes), len(columns) + 1))
+        missed[row, place[column]] = misses
+        together = missed[positions[members[:, 0]], :-1]
+        for member in members[:, 1:].T:
+            several = np.flatnonzero(member != network.nobody)
+            together[several] *= missed[positions[member[several]], :-1]
+        return columns, 1.0 - together
+
+
+_Rated = tuple[float, _Proposal, tuple[int, ...]]
+
+
+def _proposals(network: Network, checks: Mapping[str, Check], findings: Mapping[str, Finding]) -> Iterator[_Proposal]:
+    """Every check that settles what causes show, and every question."""
+    costs = network.calibration.costs
     for check in checks.values():
-        open_ = [finding for finding in check.settles if finding in gains]
-        at_most = sum([gains[finding] for finding in open_])
-        if at_most >= MIN_GAIN_BITS:
-            asks = tuple(sorted(open_, key=lambda f: (-gains[f], f)))
+        columns = tuple(network.column[finding] for finding in check.settles if finding in network.column)
+        if columns:
             cost = costs.fixed + check.minutes + costs.accelerator * check.accelerators + costs.risk[check.risk]
-            yield _Proposal(check.id, "check", asks, cost, at_most)
-    for name, gain in gains.items():
+            yield _Proposal(check.id, "check", columns, cost)
+    for name, column in network.column.items():
         # What only a check can tell is not worth asking a person.
-        if gain >= MIN_GAIN_BITS and findings[name].ask is not None and findings[name].visible:
-            yield _Proposal(name, "question", (name,), costs.question + costs.fixed, gain)
+        if findings[name].ask is not None and findings[name].visible:
+            yield _Proposal(name, "question", (column,), costs.question + costs.fixed)
 
 
-def _gain(view: _View, asks: tuple[str, ...]) -> float:
+def _share_of(rows: NDArray[np.intp], members: NDArray[np.intp], shares: Array, nobody: int) -> Array:
+    """A row for each hypothesis: the part of its mass that each of the causes ``rows`` leads with, and the rest."""
+    place = np.full(nobody + 1, len(rows))
+    place[rows] = np.arange(len(rows))
+    result = np.zeros((len(members), len(rows) + 1))
+    result[np.arange(len(members))[:, None], place[members]] = shares
+    result[:, -1] = 1.0 - result[:, :-1].sum(axis=1)
+    return result
+
+
+def _gains(weights: Array, share: Array, shown: Array, leaks: Array) -> Array:
+    """Expected entropy drop of the lead for each finding alone: H(finding) - sum of P(c leads) H(finding | c leads)."""
+    lead = weights @ share
+    led = share.T @ (weights[:, None] * shown)  # P(c leads, and the finding is shown)
+    cause, finding = np.nonzero(led)  # few pairs; for all others the finding is there as often as its leak
+    chance = leaks[finding] + (1.0 - leaks[finding]) * led[cause, finding] / lead[cause]
+    plain = _uncertainty(leaks)
+    less = lead[cause] * (plain[finding] - _uncertainty(chance))
+    at_all = leaks + (1.0 - leaks) * (weights @ shown)
+    gains = _uncertainty(at_all) - plain + np.bincount(finding, less, len(leaks))
+    return np.asarray(np.maximum(0.0, gains), dtype=np.float64)
+
+
+def _uncertainty(chance: Array) -> Array:
+    """Entropy of a yes or no, in bits."""
+    yes, no = np.maximum(chance, 1e-300), np.maximum(1.0 - chance, 1e-300)
+    return np.asarray(-(yes * np.log2(yes) + no * np.log2(no)), dtype=np.float64)
+
+
+def _gain(view: _View, asks: tuple[int, ...]) -> float:
     """Expected entropy drop of learning the findings, which are independent given the hypothesis."""
     if len(asks) == 1:
-        return view.gains[asks[0]]
+        return float(view.gains[asks[0]])
     joint = view.weights[:, None]
-    for finding in asks[:MAX_JOINT]:
-        chance = view.chance(finding, True)[:, None]
+    for column in asks[:MAX_JOINT]:
+        chance = view.chance(column, True)[:, None]
         joint = np.concatenate([joint * chance, joint * (1.0 - chance)], axis=1)
     return max(0.0, view.entropy - float(_expected_entropy(joint, view.share).sum()))
 
@@ -163,32 +230,40 @@ def _entropy(distribution: Array) -> float:
     return float(-(distribution * np.log2(np.maximum(distribution, 1e-300))).sum())
 
 
-def _outcomes(view: _View, finding: str) -> tuple[Outcome, ...]:
-    return _outcome(view, finding, True), _outcome(view, finding, False)
+def _outcomes(view: _View, asked: Sequence[tuple[int, str]]) -> Iterator[tuple[Outcome, Outcome]]:
+    """For each finding, as column and name: what follows if it is there, and if it is not."""
+    chances = view.chances[:, view.place[[column for column, _ in asked]]]
+    joint = view.weights * np.concatenate([chances, 1.0 - chances], axis=1).T
+    total = joint.sum(axis=1)
+    leads = (joint @ view.share)[:, :-1] / np.maximum(total, 1e-300)[:, None]  # the last is unknown
+    first = np.argsort(-np.round(leads, 9), axis=1, kind="stable")[:, :SHOWN_AFTER].tolist()
+    for number, (_, finding) in enumerate(asked):
+        yes, no = (
+            Outcome(
+                finding,
+                row == number,
+                float(total[row]),
+                tuple((view.causes[i], float(leads[row, i])) for i in first[row]),
+            )
+            for row in (number, number + len(asked))
+        )
+        yield yes, no
 
 
-def _outcome(view: _View, finding: str, present: bool) -> Outcome:
-    joint = view.weights * view.chance(finding, present)
-    total = float(joint.sum())
-    lead = (joint / max(total, 1e-300)) @ view.share
-    order = descending(lead[:-1])[:SHOWN_AFTER]  # the last is unknown
-    return Outcome(finding, present, total, tuple((view.causes[row], float(lead[row])) for row in order))
-
-
-def _without_repeats(rated: Sequence[tuple[float, _Proposal]]) -> list[tuple[float, _Proposal]]:
+def _without_repeats(rated: Sequence[_Rated]) -> list[_Rated]:
     """Of several ways to learn the same finding, keep the one with the best gain per cost: the first."""
-    asked: set[str] = set()
+    asked: set[int] = set()
     kept = []
-    for gain, proposal in rated:
-        if proposal.asks[0] not in asked:
-            kept.append((gain, proposal))
-            asked.update(proposal.asks)
+    for item in rated:
+        asks = item[2]
+        if asks[0] not in asked:
+            kept.append(item)
+            asked.update(asks)
     return kept
 
 
-def remedies(cause: Cause, marginal: float, ranking: Ranking) -> list[tuple[Remedy, float]]:
-    """Remedies with P(it repairs | evidence), in descending order of that chance over cost (p/c; Kadane & Simon)."""
-    costs = ranking.network.calibration.costs
-    links = ranking.network.calibration.links
-    rated = [(remedy, marginal * links[remedy.repairs]) for remedy in cause.remedies]
+def remedies(cause: Cause, calibration: Calibration) -> list[tuple[Remedy, float]]:
+    """Remedies with P(it repairs | the cause is there), in descending order of that over cost (p/c; Kadane & Simon)."""
+    costs = calibration.costs
+    rated = [(remedy, calibration.links[remedy.repairs]) for remedy in cause.remedies]
     return sorted(rated, key=lambda item: -item[1] / (costs.fixed + item[0].minutes + costs.risk[item[0].risk]))

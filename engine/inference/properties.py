@@ -51,6 +51,8 @@ class PropertyTable:
         self._findings: dict[str, int] = {}
         self._states: dict[tuple[int, bool], str] = {}
         self._computed: dict[str, tuple[int, Callable[[Mapping[str, Value]], bool | None]]] = {}
+        self._computed_from: dict[str, list[str]] = {}
+        self._unless_known: dict[int, bool] = {}
         self._codes: dict[str, int] = {}
         self.asked_absent: set[str] = set()  # findings whose absence a rule holds by
         for literal in literals:
@@ -69,6 +71,9 @@ class PropertyTable:
         index = self.index[literal.kind, literal.subject] = len(self.index)
         if literal.computed is not None:
             self._computed[literal.subject] = (index, _computed(literal.computed))
+            self._computed_from.setdefault(literal.computed.fact, []).append(literal.subject)
+            if literal.computed.operator == "known":
+                self._unless_known[index] = False
         elif literal.kind == "fact":
             self._facts[literal.subject] = index
         else:
@@ -87,11 +92,15 @@ class PropertyTable:
     def of_case(self, facts: Mapping[str, Value], reported: Mapping[str, bool]) -> Properties:
         """Properties of all known facts, computed booleans and reported findings."""
         names = self._facts
-        known = {names[fact]: self.number(value) for fact, value in facts.items() if fact in names}
-        for index, compute in self._computed.values():
-            truth = compute(facts)
-            if truth is not None:
-                known[index] = truth
+        known: dict[int, float] = {**self._unless_known}
+        for fact, value in facts.items():
+            if fact in names:
+                known[names[fact]] = self.number(value)
+            for name in self._computed_from.get(fact, ()):
+                index, compute = self._computed[name]
+                truth = compute(facts)
+                if truth is not None:
+                    known[index] = truth
         numbers = np.full(self.nobody + 1, np.nan)
         numbers[list(known)] = list(known.values())
         properties = Properties(numbers, {index: member_json(index, number) for index, number in known.items()})

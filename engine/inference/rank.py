@@ -10,17 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import get_args
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.model.calibration import Calibration
+from engine.inference.network import Array, Network, marked
 from engine.model.evidence import SourceKind
-from engine.model.kb import Cause, Finding, Paradigm
+from engine.model.kb import Paradigm
 
-Array = NDArray[np.float64]
+__all__ = ["Array", "Evidence", "Known", "Network", "Ranking", "descending", "rank"]
+
 LN2 = float(np.log(2.0))
 
 
@@ -34,72 +34,19 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Network:
-    """The knowledge base as arrays: ``links[c, f]`` = P(f | only c), ``leaks[f]``; rows and columns by id."""
-
-    causes: tuple[Cause, ...]
-    findings: tuple[str, ...]
-    links: Array
-    leaks: Array
-    groups: tuple[str | None, ...]
-    context: NDArray[np.bool_]
-    column: Mapping[str, int]
-    row: Mapping[str, int]
-    exclusions: Mapping[str, tuple[tuple[int, bool], ...]]
-    priors: Mapping[str, Array]
-    calibration: Calibration
-
-    @staticmethod
-    def build(causes: Sequence[Cause], findings: Mapping[str, Finding], calibration: Calibration) -> Network:
-        ordered = tuple(sorted(causes, key=lambda cause: cause.id))
-        linked = {link.finding for cause in ordered for link in cause.shows}
-        excluded = {exclusion.finding for cause in ordered for exclusion in cause.rules_out}
-        names = tuple(sorted(linked | excluded))
-        column = {name: index for index, name in enumerate(names)}
-        links = np.zeros((len(ordered), len(names)))
-        for row, cause in enumerate(ordered):
-            for link in cause.shows:
-                links[row, column[link.finding]] = calibration.links[link.how]
-        context = np.array([findings[name].role == "context" for name in names], dtype=bool)
-        leaks = np.array([calibration.leaks[findings[name].leak] for name in names])
-        leaks = np.where(context, np.maximum(leaks, calibration.context_leak), leaks)
-        return Network(
-            ordered, names, links, leaks, tuple(findings[name].group for name in names), context, column,
-            {cause.id: index for index, cause in enumerate(ordered)}, _exclusions(ordered),
-            {paradigm: _prior_bits(ordered, calibration, paradigm) for paradigm in get_args(Paradigm)}, calibration,
-        )  # fmt: skip
-
-
-def _exclusions(causes: Sequence[Cause]) -> dict[str, tuple[tuple[int, bool], ...]]:
-    """By finding: the causes (as rows) that it rules out, and by which of its states."""
-    found: dict[str, list[tuple[int, bool]]] = {}
-    for row, cause in enumerate(causes):
-        for exclusion in cause.rules_out:
-            found.setdefault(exclusion.finding, []).append((row, exclusion.is_ == "present"))
-    return {finding: tuple(rows) for finding, rows in found.items()}
-
-
-def _prior_bits(causes: Sequence[Cause], calibration: Calibration, paradigm: str) -> Array:
-    """log2 of each cause's prior against the unknown's; all causes together hold ``known_share``."""
-    weight = np.array([calibration.priors[cause.prior] for cause in causes])
-    if paradigm != "any":
-        fits = [paradigm in cause.paradigms or "any" in cause.paradigms for cause in causes]
-        weight = np.where(fits, weight, weight * calibration.other_paradigm)
-    odds = calibration.known_share / (1 - calibration.known_share)
-    return np.asarray(np.log2(odds * weight / max(float(weight.sum()), 1e-9)), dtype=np.float64)
-
-
-@dataclass(frozen=True)
 class Evidence:
-    """The decided findings that some cause speaks about, as columns, ready to weigh any hypothesis."""
+    """The decided findings that some cause speaks about, as columns, ready to weigh any hypothesis.
+
+    With ``q`` the probability that a hypothesis shows finding k beside its leak, the evidence multiplies its odds by
+    1 + ``slope[k]`` * q, against the empty set: no q, no bits. ``at_most`` caps the bits in favour.
+    """
 
     known: tuple[Known, ...]
     columns: NDArray[np.intp]
-    present: NDArray[np.bool_]
-    hit: Array
-    false: Array
+    slope: Array
+    at_most: Array
     prose: NDArray[np.bool_]
-    context: NDArray[np.bool_]
+    solid: Array
     groups: tuple[NDArray[np.intp], ...]
 
 
@@ -107,16 +54,15 @@ class Evidence:
 class Ranking:
     """Posterior over hypotheses. ``lead[c]`` sums to 1 with ``unknown``; ``bits[c, k]`` is finding k's weight for c.
 
-    How the mass of a hypothesis is split among its causes stands in three parallel arrays, one entry a member.
+    ``members`` has a row for each hypothesis: up to three causes, nobody in the places left. ``shares`` beside it says
+    how the hypothesis' mass is split among them.
     """
 
     network: Network
     evidence: Evidence
-    hypotheses: tuple[tuple[int, ...], ...]
+    members: NDArray[np.intp]
+    shares: Array
     weights: Array
-    member_of: NDArray[np.intp]
-    member: NDArray[np.intp]
-    member_share: Array
     lead: Array
     marginal: Array
     unknown: float
@@ -124,54 +70,32 @@ class Ranking:
     excluded: Mapping[int, Mapping[str, float]]
     resemblance: Array
 
-    def shares(self, hypotheses: NDArray[np.intp], causes: NDArray[np.intp]) -> Array:
-        """The part of each of these hypotheses' mass (a row) that each of these causes (a column) leads with."""
-        return self._spread(hypotheses, causes, self.member_share)
 
-    def members(self, hypotheses: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
-        """The causes that these hypotheses hold, rising, and a row for each hypothesis with 1 for those it holds."""
-        wanted = np.zeros(len(self.hypotheses), dtype=bool)
-        wanted[hypotheses] = True
-        causes = np.unique(self.member[wanted[self.member_of]])
-        return causes, self._spread(hypotheses, causes, np.ones(len(self.member)))
-
-    def _spread(self, hypotheses: NDArray[np.intp], causes: NDArray[np.intp], values: Array) -> Array:
-        rows = np.full(len(self.hypotheses), -1)
-        rows[hypotheses] = np.arange(len(hypotheses))
-        columns = np.full(len(self.network.causes), -1)
-        columns[causes] = np.arange(len(causes))
-        row, column = rows[self.member_of], columns[self.member]
-        wanted = (row >= 0) & (column >= 0)
-        found = np.zeros((len(hypotheses), len(causes)))
-        found[row[wanted], column[wanted]] = values[wanted]
-        return found
-
-
-def descending(values: Array) -> list[int]:
+def descending(values: Array) -> NDArray[np.intp]:
     """Positions by falling value; values that differ only by rounding keep their order, so that ties go by id."""
-    return [int(position) for position in np.argsort(-np.round(values, 9), kind="stable")]
+    return np.argsort(-np.round(values, 9), kind="stable")
 
 
 def gather(network: Network, known: Sequence[Known]) -> Evidence:
     """Keep the findings that the network speaks about, in a total order, with their sources' reliability."""
-    kept = tuple(sorted((k for k in known if k.finding in network.column), key=lambda k: k.finding))
-    columns = np.array([network.column[k.finding] for k in kept], dtype=np.intp)
-    sources = network.calibration.sources
+    placed = sorted([(network.column[k.finding], k) for k in known if k.finding in network.column], key=itemgetter(0))
+    kept = tuple([k for _, k in placed])
+    columns = np.array([column for column, _ in placed], dtype=np.intp)
     members: dict[str, list[int]] = {}
-    for position, k in enumerate(kept):
-        group = network.groups[network.column[k.finding]]
+    for position, (column, _) in enumerate(placed):
+        group = network.groups[column]
         if group is not None:
             members.setdefault(group, []).append(position)
+    hit, false = np.array([network.belief[k.kind] for k in kept]).reshape(-1, 2).T
+    leak, context = network.leaks[columns], network.context[columns]
+    turn = (hit - false) * (1.0 - leak)
+    as_said = np.where([k.present for k in kept], leak, leak - 1.0)  # its size: P(as reported | no cause)
     return Evidence(
-        kept,
-        columns,
-        np.array([k.present for k in kept], dtype=bool),
-        np.array([sources[k.kind].hit for k in kept]),
-        np.array([sources[k.kind].false for k in kept]),
-        np.array([k.kind in ("prose", "mention") for k in kept], dtype=bool),
-        network.context[columns] if len(kept) else np.zeros(0, dtype=bool),
+        kept, columns, np.copysign(turn / ((hit - false) * np.abs(as_said) + false), as_said),
+        np.where(context, network.calibration.caps.context_bits, np.inf),
+        np.array([k.kind in ("prose", "mention") for k in kept], dtype=bool), np.where(context, 0.0, 1.0),
         tuple(np.array(positions, dtype=np.intp) for positions in members.values() if len(positions) > 1),
-    )
+    )  # fmt: skip
 
 
 def weigh(network: Network, evidence: Evidence, miss: Array) -> Array:
@@ -180,23 +104,27 @@ def weigh(network: Network, evidence: Evidence, miss: Array) -> Array:
     Of a group only the strongest finding for, and the strongest against, counts. Context supports by at most its cap.
     Prose together counts in full up to its cap, and by a small share beyond, which decides between equals.
     """
-    caps = network.calibration.caps
-    leak = network.leaks[evidence.columns]
-    # Written so that a finding which no member shows has exactly its leak, and so exactly no bits.
-    seen = leak + (1.0 - leak) * (1.0 - miss)
-    hit, false = evidence.hit, evidence.false
-    said_present = (hit * seen + false * (1 - seen)) / (hit * leak + false * (1 - leak))
-    said_absent = (hit * (1 - seen) + false * seen) / (hit * (1 - leak) + false * leak)
-    bits = np.log2(np.where(evidence.present, said_present, said_absent)) * network.calibration.damping
-    bits = np.where(evidence.context & (bits > caps.context_bits), caps.context_bits, bits)
+    told = np.flatnonzero(miss < 1.0)  # few: most hypotheses say nothing of most findings
+    bits = np.zeros(miss.shape)
+    bits.put(told, np.log2(1.0 + (evidence.slope * (1.0 - miss)).take(told)) * network.calibration.damping)
+    np.minimum(bits, evidence.at_most, out=bits)
     for group in evidence.groups:
-        part = bits[:, group]
-        strongest = np.zeros_like(part)
-        rows = np.arange(len(part))
-        best, worst = part.argmax(axis=1), part.argmin(axis=1)
-        strongest[rows, best] += np.maximum(part[rows, best], 0.0)
-        strongest[rows, worst] += np.minimum(part[rows, worst], 0.0)
-        bits[:, group] = strongest
+        bits[:, group] = _strongest(bits[:, group])
+    return _prose_capped(network, evidence, bits) if evidence.prose.any() else bits
+
+
+def _strongest(part: Array) -> Array:
+    """Of each row the greatest number above zero and the least below it, zero elsewhere."""
+    result = np.zeros_like(part)
+    rows = np.arange(len(part))
+    best, worst = part.argmax(axis=1), part.argmin(axis=1)
+    result[rows, best] += np.maximum(part[rows, best], 0.0)
+    result[rows, worst] += np.minimum(part[rows, worst], 0.0)
+    return result
+
+
+def _prose_capped(network: Network, evidence: Evidence, bits: Array) -> Array:
+    caps = network.calibration.caps
     prose = np.where(evidence.prose & (bits > 0), bits, 0.0)
     total = prose.sum(axis=1, keepdims=True)
     allowed = caps.prose_bits + caps.prose_beyond * (total - caps.prose_bits)
@@ -215,44 +143,49 @@ def rank(
     if resemblance is None:
         resemblance = np.zeros(len(network.causes))
     evidence = gather(network, known)
-    miss = 1.0 - network.links[:, evidence.columns]
-    bits = weigh(network, evidence, miss)
+    place, row, misses = network.shown_by.of(evidence.columns)
+    miss = np.ones((len(network.causes), len(evidence.columns)))
+    miss[row, place] = misses
+    speaking = marked(row, len(network.causes))  # the other causes have no bits
+    bits = np.zeros(miss.shape)
+    bits[speaking] = weigh(network, evidence, miss[speaking])
     excluded = _excluded(network, evidence)
     penalty = np.zeros(len(network.causes))
-    for row, exclusions in excluded.items():
-        penalty[row] = sum(exclusions.values())
+    for cause, exclusions in excluded.items():
+        penalty[cause] = sum(exclusions.values())
     prior = network.priors[paradigm or "any"] - penalty
-    single = prior + bits.sum(axis=1)
-    grounds = np.where(~evidence.context & (bits > 0), bits, 0.0).sum(axis=1)
+    total = bits.sum(axis=1)
+    single = prior + total
+    grounds = np.maximum(bits, 0.0) @ evidence.solid
     # Only context in favour: such a cause may be listed, but never above unknown.
     single = np.where(grounds > 0, single, np.minimum(single, -1.0)) + resemblance
-    hypotheses: list[tuple[int, ...]] = [(), *((row,) for row in range(len(network.causes)))]
-    scores = [0.0, *single.tolist()]
-    for members, score in _several(network, evidence, prior, resemblance, single, grounds, miss, bits):
-        hypotheses.append(members)
-        scores.append(score)
-    weights = _normalised(np.array(scores), network.calibration.temperature)
+    several, scores = _several(network, evidence, prior, resemblance, single, grounds, miss, bits)
+    alone = np.full((1 + len(network.causes), 3), network.nobody)
+    alone[1:, 0] = np.arange(len(network.causes))
+    members = np.concatenate([alone, several])
+    weights = _normalised(np.concatenate([[0.0], single, scores]), network.calibration.temperature)
     listed = (grounds > 0) | (resemblance > 0)
-    of, member, share = _shares(hypotheses, bits, listed)
-    count = len(network.causes)
-    lead = np.bincount(member, weights[of] * share, count).astype(np.float64)
-    marginal = np.bincount(member, weights[of], count).astype(np.float64)
+    shares = _shares(members, total, listed)
+    lead = _by_cause(network, members, weights[:, None] * shares)
+    marginal = _by_cause(network, members, np.repeat(weights[:, None], members.shape[1], axis=1))
     unknown = max(0.0, 1.0 - float(lead.sum()))
-    return Ranking(
-        network, evidence, tuple(hypotheses), weights, of, member, share, lead, marginal, unknown, bits, excluded,
-        resemblance,
-    )  # fmt: skip
+    return Ranking(network, evidence, members, shares, weights, lead, marginal, unknown, bits, excluded, resemblance)
+
+
+def _by_cause(network: Network, members: NDArray[np.intp], values: Array) -> Array:
+    """The sum of ``values``, one a member, for each cause."""
+    return np.asarray(np.bincount(members.ravel(), values.ravel(), network.nobody + 1)[:-1], dtype=np.float64)
 
 
 def _excluded(network: Network, evidence: Evidence) -> dict[int, dict[str, float]]:
     """By cause, the exclusions that hold and their bits against it: less where the source may be mistaken."""
     cap = network.calibration.caps.rules_out_bits
     result: dict[int, dict[str, float]] = {}
-    for known, hit, false in zip(evidence.known, evidence.hit.tolist(), evidence.false.tolist(), strict=True):
-        bits = -math.log2((false + (hit - false) * 2.0**-cap) / hit)
+    for known in evidence.known:
         for row, present in network.exclusions.get(known.finding, ()):
             if known.present is present:
-                result.setdefault(row, {})[known.finding] = bits
+                hit, false = network.belief[known.kind]
+                result.setdefault(row, {})[known.finding] = -math.log2((false + (hit - false) * 2.0**-cap) / hit)
     return result
 
 
@@ -265,50 +198,53 @@ def _several(
     grounds: Array,
     miss: Array,
     bits: Array,
-) -> list[tuple[tuple[int, ...], float]]:
-    """Pairs among the best single causes, and triples grown from the best pairs.
+) -> tuple[NDArray[np.intp], Array]:
+    """Pairs among the best single causes, and triples grown from the best pairs: their members and scores.
 
     A member must explain ``member_bits`` of non-context evidence that the others leave over; otherwise a second cause
     would be used to explain a misreading.
     """
     search = network.calibration.search
-    best = [row for row in descending(single)[: search.pairs_of] if grounds[row] >= search.member_bits]
-    own = np.where(~evidence.context, bits, 0.0).sum(axis=1)
-    pairs = list(combinations(sorted(best), 2))
-    scores, support = _weighed(network, evidence, prior, resemblance, miss, pairs)
-    members = np.array(pairs, dtype=np.intp).reshape(-1, 2)
-    worthwhile = support - own[members].max(axis=1, initial=-np.inf) >= search.member_bits
-    found = sorted(
-        ((pairs[i], float(scores[i])) for i in np.flatnonzero(worthwhile)), key=lambda item: (-item[1], item[0])
-    )
-    by_pair = dict(zip(pairs, support.tolist(), strict=True))
-    grown = sorted({
-        tuple(sorted({*pair, row})) for pair, _ in found[: search.triples_from] for row in best if row not in pair
-    })  # fmt: skip
-    scores, support = _weighed(network, evidence, prior, resemblance, miss, grown)
-    return found + [
-        (triple, float(score))
-        for triple, score, explained in zip(grown, scores, support.tolist(), strict=True)
-        if explained - max(by_pair[pair] for pair in combinations(triple, 2)) >= search.member_bits
-    ]
+    best = descending(single)[: search.pairs_of]
+    best = np.sort(best[grounds[best] >= search.member_bits])
+    prior, resemblance, miss, own = prior[best], resemblance[best], miss[best], bits[best] @ evidence.solid
+    pairs = network.pairs[network.pairs[:, 1] < len(best)]
+    pair_scores, explained = _weighed(network, evidence, prior, resemblance, miss, pairs)
+    good = np.flatnonzero(explained - own[pairs].max(axis=1, initial=-np.inf) >= search.member_bits)
+    good = good[np.argsort(-pair_scores[good], kind="stable")]
+    by_pair = np.zeros((len(best), len(best)))
+    by_pair[pairs[:, 0], pairs[:, 1]] = by_pair[pairs[:, 1], pairs[:, 0]] = explained
+    triples = _grown(pairs[good[: search.triples_from]], len(best))
+    scores, explained = _weighed(network, evidence, prior, resemblance, miss, triples)
+    first, second, third = triples.T
+    left = np.maximum(np.maximum(by_pair[first, second], by_pair[first, third]), by_pair[second, third])
+    better = explained - left >= search.member_bits
+    members = np.full((len(good) + int(better.sum()), 3), network.nobody)
+    members[: len(good), :2] = best[pairs[good]]
+    members[len(good) :] = best[triples[better]]
+    return members, np.concatenate([pair_scores[good], scores[better]])
+
+
+def _grown(pairs: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """Every pair with each further one of ``count`` causes: rising triples in order, each once."""
+    first, second = pairs[:, :1], pairs[:, 1:]
+    third = np.arange(count)
+    low, high = np.minimum(first, third), np.maximum(second, third)
+    numbers = (low * count + (first + second + third - low - high)) * count + high
+    numbers = marked(numbers[(third != first) & (third != second)], count**3)
+    return np.column_stack([numbers // count**2, numbers // count % count, numbers % count])
 
 
 def _weighed(
-    network: Network,
-    evidence: Evidence,
-    prior: Array,
-    resemblance: Array,
-    miss: Array,
-    sets: Sequence[tuple[int, ...]],
+    network: Network, evidence: Evidence, prior: Array, resemblance: Array, miss: Array, sets: NDArray[np.intp]
 ) -> tuple[Array, Array]:
     """For sets of causes of equal size: their scores, and the non-context evidence that each explains, in bits."""
-    if not sets:
-        return np.zeros(0), np.zeros(0)
-    members = np.array(sets, dtype=np.intp)
-    together = weigh(network, evidence, miss[members].prod(axis=1))
-    support = np.where(~evidence.context, together, 0.0).sum(axis=1)
-    alike = resemblance[members].max(axis=1)
-    return _prior_of_several(network, prior, members) + alike + together.sum(axis=1), support
+    together = miss[sets[:, 0]]
+    for place in range(1, sets.shape[1]):
+        together *= miss[sets[:, place]]
+    bits = weigh(network, evidence, together)
+    alike = resemblance[sets].max(axis=1, initial=0.0)
+    return _prior_of_several(network, prior, sets) + alike + bits.sum(axis=1), bits @ evidence.solid
 
 
 def _prior_of_several(network: Network, prior: Array, members: NDArray[np.intp]) -> Array:
@@ -331,17 +267,12 @@ def _normalised(scores: Array, temperature: float) -> Array:
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
-def _shares(
-    hypotheses: Sequence[tuple[int, ...]], bits: Array, listed: NDArray[np.bool_]
-) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """How each hypothesis' mass is split among its causes, by the bits each explains: one entry a member.
+def _shares(members: NDArray[np.intp], total: Array, listed: NDArray[np.bool_]) -> Array:
+    """How each hypothesis' mass is split among its members, by the bits each explains in ``total``.
 
     An unlisted cause alone gets no share.
     """
-    sizes = np.array([len(members) for members in hypotheses], dtype=np.intp)
-    of = np.repeat(np.arange(len(hypotheses)), sizes)
-    member = np.array([row for members in hypotheses for row in members], dtype=np.intp)
-    own = np.maximum(bits.sum(axis=1), 0.1)[member]
-    share = own / np.bincount(of, own, len(hypotheses))[of]
-    share[sizes[of] == 1] *= listed[member[sizes[of] == 1]]
-    return of, member, share
+    own = np.append(np.maximum(total, 0.1), 0.0)[members]
+    shares = own / np.maximum(own.sum(axis=1, keepdims=True), 0.1)  # the empty set has none to split
+    shares[1 : 1 + len(total), 0] *= listed  # the single causes come second, in order
+    return np.asarray(shares, dtype=np.float64)

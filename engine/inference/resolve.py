@@ -44,6 +44,10 @@ def settle_findings(readings: Iterable[FindingReading]) -> dict[str, Settled[boo
 
 
 def _settled(readings: Sequence[tuple[T, Source]]) -> Settled[T]:
+    if len(readings) == 1:
+        ((value, source),) = readings
+        return Settled(value, source.kind, (source,))
+
     def order(reading: tuple[T, Source]) -> tuple[int, bool, str, str, str]:
         value, source = reading
         return (TRUST[source.kind], value is False, source.where, source.quote, repr(value))
@@ -78,10 +82,12 @@ def add_derived(
     result = dict(facts)
     derived: list[str] = []
     for fact, derivation in derivations.items():
-        value = derivation.value({name: result[name].value for name in derivation.facts if name in result})
-        if value is None:
+        if any(name not in result for name in derivation.facts):
             continue
         inputs = [result[name] for name in derivation.facts]
+        value = derivation.value({name: item.value for name, item in zip(derivation.facts, inputs, strict=True)})
+        if value is None:
+            continue
         kind = weakest(item.kind for item in inputs)
         source = Source("derived", derivation.text)
         if fact not in result:

@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal as OneOf
 
 import numpy as np
@@ -15,7 +16,7 @@ from engine.inference.durable import DurableError, Shards, check_build
 from engine.inference.normal_form import Alternative, Literal, alternatives
 from engine.inference.properties import Properties, PropertyTable
 from engine.inference.reference import Evaluator, evaluator
-from engine.model.conditions import Condition, findings_read
+from engine.model.conditions import Condition, facts_read, findings_read
 from engine.model.evidence import Value
 
 log = logging.getLogger(__name__)
@@ -27,29 +28,34 @@ class RuleError(ValueError):
     """A set of rules that cannot be compiled; the message names the rule and the reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Decision:
     """A decided rule and the conjunction that decided it. A rule that is not decided has no decision."""
 
     holds: bool
     because: Alternative
 
-    @property
+    @cached_property
     def facts(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(fact for literal in self.because for fact in literal.facts))
 
-    @property
+    @cached_property
     def findings(self) -> tuple[str, ...]:
         return tuple(literal.subject for literal in self.because if literal.kind == "finding")
 
 
 @dataclass(frozen=True)
 class RuleBook:
-    """Rules in levels, ready for either evaluator. Building it does all checks that need no engine."""
+    """Rules in levels, ready for either evaluator. Building it does all checks that need no engine.
+
+    For the reference evaluator ``readers`` holds, by fact and finding, the rules of each level that read it, and
+    ``always`` those that are decided even if nothing is known. Any other is unknown until something it reads is known.
+    """
 
     levels: tuple[tuple[str, ...], ...]
     ways: Mapping[tuple[str, bool], tuple[Alternative, ...]]
-    evaluators: Mapping[str, Evaluator]
+    readers: Mapping[str, tuple[Mapping[str, Evaluator], ...]]
+    always: tuple[Mapping[str, Evaluator], ...]
     table: PropertyTable
 
     @staticmethod
@@ -67,14 +73,28 @@ class RuleBook:
             except ValueError as error:
                 raise RuleError(f"{rule}: {error}") from None
         evaluators = {rule: evaluator(condition) for rule, condition in rules.items()}
-        return RuleBook(
-            levels_of(rules), ways, evaluators, PropertyTable(_literals(ways, True), _literals(ways, False))
-        )
+        levels = levels_of(rules)
+        always = tuple({r: evaluators[r] for r in level if evaluators[r]({}, {}) is not None} for level in levels)
+        table = PropertyTable(_literals(ways, True), _literals(ways, False))
+        return RuleBook(levels, ways, _readers(rules, levels, evaluators), always, table)
 
 
 def _literals(ways: Mapping[tuple[str, bool], tuple[Alternative, ...]], holds: bool) -> list[Literal]:
     alternatives_ = (way for (_, truth), way in ways.items() if truth is holds)
     return [literal for way in alternatives_ for alternative in way for literal in alternative]
+
+
+def _readers(
+    rules: Mapping[str, Condition], levels: Sequence[Sequence[str]], evaluators: Mapping[str, Evaluator]
+) -> dict[str, tuple[dict[str, Evaluator], ...]]:
+    """By fact and finding: the rules of each level that read it."""
+    readers: dict[str, tuple[dict[str, Evaluator], ...]] = {}
+    for height, level in enumerate(levels):
+        for rule in level:
+            for name in (*facts_read(rules[rule]), *findings_read(rules[rule])):
+                found = readers.setdefault(name, tuple({} for _ in levels))
+                found[height][rule] = evaluators[rule]
+    return readers
 
 
 def levels_of(rules: Mapping[str, Condition]) -> tuple[tuple[str, ...], ...]:
@@ -183,7 +203,8 @@ class RuleEngine:
         # Backwards, so that of several ways the first is what remains.
         present = dict([self._present[level][number] for number in sorted(fired, reverse=True)])
         ways = self._absent[level]
-        decisions.update([ways[number] for number in denied.tolist()])
+        absent = [ways[number] for number in denied.tolist()]
+        decisions.update(absent)
         if not present.keys().isdisjoint(decisions):
             raise DurableError(f"{min(present.keys() & decisions.keys())} was found both to hold and not to hold")
         decisions.update(present)
@@ -191,9 +212,8 @@ class RuleEngine:
         properties.numbers[self._places[level][denied]] = 0.0
         for rule in present:
             table.set_finding(properties, rule, True)
-        for rule in table.asked_absent.union(reported):
-            decision = decisions.get(rule)
-            if decision is not None and not decision.holds:
+        for rule, _ in absent:
+            if rule in table.asked_absent or rule in reported:
                 table.set_finding(properties, rule, False)
 
     def _by_reference(
@@ -237,8 +257,12 @@ def reference_holds(book: RuleBook, facts: Mapping[str, Value], reported: Mappin
     """The same decisions by the reference evaluator: rule id to True or False, undecided rules left out."""
     states = dict(reported)
     decided: dict[str, bool] = {}
-    for rules in book.levels:
-        found = {rule: book.evaluators[rule](facts, states) for rule in rules}
+    for height, always in enumerate(book.always):
+        asked = dict(always)
+        for name in (*facts, *states):
+            if name in book.readers:
+                asked.update(book.readers[name][height])
+        found = {rule: evaluate(facts, states) for rule, evaluate in asked.items()}
         fresh = {rule: value for rule, value in found.items() if value is not None}
         decided |= fresh
         states |= fresh

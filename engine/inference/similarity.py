@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.inference.rank import Array
+from engine.inference.network import Array
 from engine.model.calibration import Resemblance
 from engine.model.kb import Cause, Finding
 
@@ -81,6 +81,7 @@ class Similarity:
         lengths = np.array(index["lengths"], dtype=np.float64)
         self._norm = K1 * (1 - B + B * lengths / max(float(lengths.mean()) if self._count else 1.0, 1.0))
         self._postings: dict[str, str] = index["postings"]
+        self._read: dict[str, tuple[NDArray[np.intp], Array, float]] = {}  # of the terms that occurred so far
 
     def bits(self, text: str, own: int | None = None) -> Array:
         """For every cause the bits that its likeness to ``text`` is worth, none below 0.
@@ -116,12 +117,18 @@ class Similarity:
 
     def _weights(self, term: str, own: int | None = None, less: int = 0) -> tuple[NDArray[np.intp], Array]:
         """The causes that hold a term, and its BM25 weight in each; ``less`` of its times are left out at ``own``."""
-        found = np.array(self._postings[term].split(), dtype=np.intp)
-        rows, times = found[::2], found[1::2].astype(np.float64)
+        rows, times, idf = self._read.get(term) or self._reading(term)
         if own is not None:
             times = np.where(rows == own, np.maximum(times - less, 0.0), times)
-        idf = math.log(1 + (self._count - len(rows) + 0.5) / (len(rows) + 0.5))
         return rows, idf * times * (K1 + 1) / (times + self._norm[rows])
+
+    def _reading(self, term: str) -> tuple[NDArray[np.intp], Array, float]:
+        """The causes that hold a term, how often each, and its inverse document frequency; kept for the next text."""
+        found = np.array(self._postings[term].split(), dtype=np.intp)
+        rows, times = found[::2], found[1::2].astype(np.float64)
+        idf = math.log(1 + (self._count - len(rows) + 0.5) / (len(rows) + 0.5))
+        self._read[term] = rows, times, idf
+        return rows, times, idf
 
 
 def _document(cause: Cause, words: Mapping[str, Counter[str]], examples: Sequence[str]) -> Counter[str]:

@@ -64,19 +64,24 @@ def explain(knowledge: Knowledge, id_: str, lang: Lang = "en") -> str:
     Raises:
         UnknownObjectError: if no object has this id.
     """
-    pages = []
-    for kind in KINDS:
-        value = getattr(knowledge, kind.name).get(id_)
-        if value is not None:
-            page = _Page(lang)
-            _WRITERS[kind.name](page, value, knowledge)
-            pages.append(page.text())
+    pages = [page_of(knowledge, kind.name, id_, lang) for kind in KINDS if id_ in getattr(knowledge, kind.name)]
     if not pages:
         ids = [other for kind in KINDS for other in getattr(knowledge, kind.name)]
         near = difflib.get_close_matches(id_, ids, n=3, cutoff=0.5)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise UnknownObjectError(f"nothing in the knowledge base is called '{id_}'{hint}")
     return "\n".join(pages)
+
+
+def page_of(knowledge: Knowledge, kind: str, id_: str, lang: Lang = "en") -> str:
+    """The page of one object of a kind.
+
+    Raises:
+        KeyError: if there is none.
+    """
+    page = _Page(lang)
+    _WRITERS[kind](page, getattr(knowledge, kind)[id_], knowledge)
+    return page.text()
 
 
 def say(condition: Condition, lang: Lang = "en") -> str:

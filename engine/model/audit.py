@@ -13,12 +13,12 @@ GateStatus = Literal["pass", "fail", "not_enough_evidence", "not_applicable", "w
 Verdict = Literal["pass", "fail", "incomplete"]
 
 
-def _encodable(text: object) -> object:
+def encodable(text: str) -> str:
     """Half surrogates (bytes of a file name that are no UTF-8) written out: they cannot be encoded."""
-    return text.encode("utf-8", "backslashreplace").decode() if isinstance(text, str) else text
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
-Shown = Annotated[str, BeforeValidator(_encodable)]
+Shown = Annotated[str, BeforeValidator(lambda value: encodable(value) if isinstance(value, str) else value)]
 """A text that may come from a checkpoint."""
 
 

@@ -132,6 +132,9 @@ class FakeDiagnoser:
             coverage={"read": read},
         )
 
+    def answer(self, observed: Seen, *, lang: str = "en", limit: int = 10) -> dict[str, Any]:
+        return self.conclude(observed, lang=lang, limit=limit).model_dump(by_alias=True)
+
     def diagnose(self, case: Case, files: Sequence[Any] = (), *, lang: str = "en", limit: int = 10) -> Diagnosis:
         return self.conclude(self.collect(case, files), lang=lang, limit=limit)
 

@@ -1,5 +1,6 @@
 """The service as a process: start, reload, several workers, graceful end."""
 
+import asyncio
 import json
 import os
 import signal
@@ -14,6 +15,8 @@ from typing import Any
 
 import httpx2
 import pytest
+
+from api import serve
 
 PROGRAM = """
 import sys
@@ -87,6 +90,26 @@ def digest(url: str) -> str:
 
 def log_lines(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "log").read_text().splitlines()]
+
+
+def test_answers_are_not_held_back() -> None:
+    """An answer is two writes: with Nagle's algorithm the second waits for the client's delayed acknowledgement."""
+
+    async def option_of_an_accepted_connection() -> int:
+        accepted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def note(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            accepted.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(note, sock=serve._bound("127.0.0.1", 0)) as server:
+            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            try:
+                return await accepted
+            finally:
+                writer.close()
+
+    assert asyncio.run(option_of_an_accepted_connection()) == 1
 
 
 def test_one_process_reloads_on_sighup_and_ends_cleanly(tmp_path: Path) -> None:

@@ -12,10 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic_core import to_json
 
 from engine.diagnose import Diagnoser, EvidenceFile
 from engine.knowledge.load import load_knowledge
+from engine.model.base import Lang
 from engine.model.case import Case
+from engine.model.diagnosis import Diagnosis
 
 DEMO = Path(__file__).parents[2] / "api" / "static" / "demo"
 
@@ -56,6 +59,17 @@ def test_proof_adds_up_to_cited_findings(diagnoser: Diagnoser) -> None:
         for item in cause.evidence_for:
             assert item.bits > 0
             assert item.state == "absent" or item.finding in known
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_plain_data_is_the_model_word_for_word(diagnoser: Diagnoser, lang: Lang) -> None:
+    """What a service sends is never validated there: here it is, key by key and in order."""
+    rich = {"paradigm": "release", "facts": {"model.params": 7e9, "gpu.count": 8, "loss.last": math.nan}}
+    for case, files in (demo(), (Case(report="hello world"), []), (Case.model_validate(rich), [])):
+        answer = to_json(diagnoser.answer(diagnoser.collect(case, files), lang=lang), inf_nan_mode="null")
+        model = Diagnosis.model_validate_json(answer)
+        assert model.model_dump_json(by_alias=True).encode() == answer
+        assert answer == diagnoser.diagnose(case, files, lang=lang).model_dump_json(by_alias=True).encode()
 
 
 def test_order_of_input_does_not_matter(diagnoser: Diagnoser) -> None:

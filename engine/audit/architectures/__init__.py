@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from engine.audit.architectures.families import FAMILIES
 from engine.audit.architectures.layout import Config, Family, Layout, Shapes, UnknownLayoutError
+from engine.audit.documents import shown
 
 __all__ = ["Expectation", "UnknownLayoutError", "expect", "family_of"]
 
@@ -65,10 +66,12 @@ def expect(config: Mapping[str, Any], architecture: str | None) -> Expectation:
     """
     family = family_of(config)
     if family is None:
-        raise UnknownLayoutError(f"the architecture {architecture or config.get('model_type')} is not in the tables")
+        name = shown(architecture or config.get("model_type"))
+        raise UnknownLayoutError(f"the architecture {name} is not in the tables", f"表中没有架构 {name}")
     kind = (architecture or "").removeprefix(family.classes)
     if architecture is None or not architecture.startswith(family.classes) or kind not in family.heads:
-        raise UnknownLayoutError(f"the class {architecture} is not in the tables")
+        name = shown(architecture)
+        raise UnknownLayoutError(f"the class {name} is not in the tables", f"表中没有模型类 {name}")
     layout = family.builds.get(kind, family.build)(Config(config))
     stacks = {stack.prefix: stack.count for stack in layout.stacks} | dict(layout.experts)
     return Expectation(
@@ -96,5 +99,8 @@ def _shapes(layout: Layout, head: Shapes) -> dict[str, tuple[int, ...]]:
             for name, sizes in stack.layer(number).items():
                 found[f"{stack.prefix}{number}.{name}"] = resolved(sizes)
             if len(found) > MAX_TENSORS:
-                raise UnknownLayoutError(f"config.json asks for more than {MAX_TENSORS:,} tensors")
+                limit = f"{MAX_TENSORS:,}"
+                raise UnknownLayoutError(
+                    f"config.json asks for more than {limit} tensors", f"config.json 要求的张量超过 {limit} 个"
+                )
     return found

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.model.base import Text
+
 MAX_SIZE = 1 << 31
 MAX_LAYERS = 4096
 # Tensor names without the root to their sizes, slowest first: "gate_proj.weight": "inner hidden".
@@ -13,7 +15,11 @@ Shapes = Mapping[str, str]
 
 
 class UnknownLayoutError(Exception):
-    """Names and shapes cannot be derived from the config; the message says why, for people."""
+    """Names and shapes cannot be derived from the config; ``why`` says it for people, without a full stop."""
+
+    def __init__(self, en: str, zh: str) -> None:
+        super().__init__(en)
+        self.why = Text(en=en, zh=zh)
 
 
 @dataclass(frozen=True)
@@ -85,10 +91,13 @@ class Config:
             value = self.values.get(name)
             if value is not None:
                 if type(value) is not int or not 0 < value <= limit:
-                    raise UnknownLayoutError(f"config.json: {name} is no size between 1 and {limit:,}")
+                    raise UnknownLayoutError(
+                        f"config.json: {name} is no size between 1 and {limit:,}",
+                        f"config.json 的 {name} 不是 1 到 {limit:,} 之间的整数",
+                    )
                 return value
         if default is None:
-            raise UnknownLayoutError(f"config.json does not say {names[0]}")
+            raise UnknownLayoutError(f"config.json does not say {names[0]}", f"config.json 没有写 {names[0]}")
         return default
 
     def layers(self, *names: str, default: int | None = None) -> int:
@@ -103,7 +112,7 @@ class Config:
         """Raises UnknownLayoutError if one of the switches is on, which changes the layout in ways not listed here."""
         for name in names:
             if self.values.get(name):
-                raise UnknownLayoutError(f"config.json: the layout with {name} is not in the tables")
+                raise UnknownLayoutError(f"the layout with {name} is not in the tables", f"表中没有启用 {name} 的结构")
 
     def labels(self) -> int:
         """Number of classes of a classification head."""

@@ -16,7 +16,7 @@ _MAX_WRAPPERS = 8
 _OPTIONAL = re.compile(
     r"rotary_emb\.(inv_freq|(cos|sin)_cached)$|rotary_emb\.original_inv_freq$|(attn|attention)\.(masked_)?bias$"
     r"|position_ids$|token_type_ids$|^v_head\.|distance_embedding\.weight$|^pooler\.dense\.(weight|bias)$"
-    r"|^(cls\.predictions|lm_head)\.decoder\.(weight|bias)$|EncDecAttention\.relative_attention_bias\.weight$"
+    r"|^(cls\.predictions|lm_head)\.decoder\.(weight|bias)$|^cls\.seq_relationship\.|EncDecAttention\.relative_attention_bias\.weight$"
 )
 _QUANTISER = re.compile(
     r"\.(qweight|qzeros|scales|g_idx|SCB|weight_format|weight_(packed|shape|scale|scale_inv|zero_point|g_idx|scale_2)"

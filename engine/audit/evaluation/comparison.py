@@ -22,7 +22,7 @@ MOST_SINGLE_TESTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of one target or neighbour; ``why`` says what an open one needs."""
+    """What came of one target or neighbour; ``why`` says what an open one needs, ``drop`` by how much a share fell."""
 
     outcome: Outcome
     place: Place
@@ -197,7 +197,7 @@ def _beyond_noise(tests: Sequence[_Test]) -> list[bool]:
 
 def _verdict(test: _Test, fell: bool, count: int) -> Judged:
     tolerance, drop = test.neighbour.max_drop, test.drop
-    place = _place(test, count)
+    place, fallen = _place(test, count), test.worse if test.ours.score.is_share else None
     if not isinstance(drop, Difference):
         if tolerance is None:
             return _open(
@@ -206,14 +206,14 @@ def _verdict(test: _Test, fell: bool, count: int) -> Judged:
                 "gives no standard error on both sides: declare max_drop, or keep the samples",
                 "两侧未同时给出标准误：请声明 max_drop，或保存逐条样本",
             )
-        return Judged("holds" if drop <= tolerance + 1e-12 else "fails", place, drop=drop)
+        return Judged("holds" if drop <= tolerance + 1e-12 else "fails", place, drop=fallen)
     if tolerance is None:
-        return Judged("fails" if fell else "holds", place, drop=drop.mean)
+        return Judged("fails" if fell else "holds", place, drop=fallen)
     if drop.mean > tolerance and fell:
-        return Judged("fails", place, drop=drop.mean)
+        return Judged("fails", place, drop=fallen)
     if drop.mean > tolerance or drop.detectable > tolerance:
-        return Judged("open", place, _too_small(test, drop, tolerance), drop.mean)
-    return Judged("holds", place, drop=drop.mean)
+        return Judged("open", place, _too_small(test, drop, tolerance), fallen)
+    return Judged("holds", place, drop=fallen)
 
 
 def _too_small(test: _Test, drop: Difference, tolerance: float) -> Text:
@@ -230,7 +230,7 @@ def _place(test: _Test, count: int) -> Place:
     drop = test.drop
     seen = f"{test.ours.score}, baseline {test.theirs.score.value:.4g}"
     if isinstance(drop, Difference):
-        seen += f": {drop.z:.1f} standard errors of the {'paired ' if drop.items else ''}difference below"
+        seen += f": {round(drop.z, 1) + 0.0:g} standard errors of the {'paired ' if drop.items else ''}difference below"
         seen += f", {drop.flips[0]} items fell and {drop.flips[1]} rose" if drop.flips else ""
     limit = f"{test.k:g} standard errors"
     if test.neighbour.max_drop is not None:

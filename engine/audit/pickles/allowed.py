@@ -36,6 +36,7 @@ _PLAIN: dict[str, frozenset[str]] = {
         "fractions": "Fraction",
         "uuid": "UUID",
         "types": "SimpleNamespace",
+        "typing": "Any",
         "random": "Random",
         "numpy.random._pickle": "__bit_generator_ctor __generator_ctor __randomstate_ctor",
         "numpy.random.bit_generator": "SeedSequence __pyx_unpickle_SeedSequence",
@@ -93,13 +94,18 @@ _STORAGES = frozenset(
     )
     for what in ("Storage", "Tensor")
 )
-# Libraries whose settings objects lie in training_args.bin and the like. Only making one of their classes without its
-# constructor, or looking up a member of an enumeration, is let through: some constructors start processes.
+# Libraries whose settings objects lie in training_args.bin and the like; __main__ is the script of the run. Only making
+# one of their classes without its constructor, or looking up a member of an enumeration, is let through: some
+# constructors start processes.
 _TRAINING = _names(
-    "accelerate argparse datasets deepspeed lightning lightning_fabric megatron omegaconf peft pytorch_lightning torch "
-    "transformers trl"
+    "UnslothDPOTrainer UnslothGRPOTrainer UnslothSFTTrainer __main__ accelerate argparse axolotl datasets deepspeed "
+    "lightning lightning_fabric llamafactory megatron omegaconf openrlhf peft pytorch_lightning sentence_transformers "
+    "swift torch torchtune transformers trl unsloth unsloth_compiled_cache verl"
 )
-_ENUMERATIONS = ("Enum", "Strategy", "Type", "Names", "Option", "Mode", "Format", "Prefetch", "Level", "Backend")
+_ENUMERATIONS = (
+    "Backend", "Enum", "Format", "Kind", "Level", "Method", "Mode", "Names", "Option", "Prefetch", "Samplers",
+    "Strategy", "Type",
+)  # fmt: skip
 
 
 def classify(use: Use, scripted: bool = False) -> Class:

@@ -91,10 +91,11 @@ def layout(value: Any) -> Layout | None:
             found.chunks[name].append((offset, size))
     for index, info in pairs(storage):
         at, where = named(index), named(info)
-        path, begin, length = where.get("relative_path"), where.get("offset"), where.get("length")
-        if not isinstance(path, str) or type(begin) is not int or type(length) is not int or "fqn" not in at:
+        name, path = at.get("fqn"), where.get("relative_path")
+        span = sizes((where.get("offset"), where.get("length")))
+        if not isinstance(name, str) or not isinstance(path, str) or span is None:
             return None
-        found.extents[str(at["fqn"]), sizes(at.get("offset"))] = Extent(path, begin, length)
+        found.extents[name, sizes(at.get("offset"))] = Extent(path, *span)
     return found
 
 

@@ -111,5 +111,5 @@ def _read(tag: Tag, states: Mapping[str, Any]) -> None:
         counts = [n for n in (count if isinstance(count, Iterable) else (count,)) if type(n) is int and 0 < n < 1 << 20]
         if counts:
             tag.partitions[path] = max(counts)
-        if type(stage) is int:
+        if type(stage) is int and 0 <= stage <= 9:
             tag.stages[path] = stage

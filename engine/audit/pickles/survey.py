@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal
 
+from engine.audit.documents import shown
 from engine.audit.folder import Folder, UnreadableError
 from engine.audit.pickles import torchsave
 from engine.audit.pickles.archive import (
@@ -24,7 +25,7 @@ from engine.audit.pickles.archive import (
     member_head,
     read_archive,
 )
-from engine.audit.pickles.machine import MAX_OPERATIONS, Reading, Use
+from engine.audit.pickles.machine import MAX_ARGUMENT, MAX_OPERATIONS, Reading, Use
 from engine.audit.pickles.operations import follow
 from engine.audit.pickles.torchsave import Storage
 from engine.audit.tensors import TensorInfo
@@ -40,6 +41,8 @@ _PACKED = {
 _ARCHIVES = (LOCAL, b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"\xfd7zXZ\0")
 _ARRAY = b"\x93NUMPY"
 HEAD_BYTES = 1 << 17
+# Opening an archive or a member takes as long as so many operations.
+_COST_OF_ARCHIVE, _COST_OF_MEMBER = 20, 4
 
 
 @dataclass
@@ -94,9 +97,15 @@ class Survey:
         return [pickled for pickled in self.pickles if pickled.path == path]
 
 
-def survey(folder: Folder) -> Survey:
-    """Look at every regular file of the folder. Nothing is imported, built, called or unpacked to the disk."""
-    look = _Look(Survey())
+def survey(folder: Folder, operations: int = MAX_ALL_OPERATIONS) -> Survey:
+    """Look at every regular file of the folder. Nothing is imported, built, called or unpacked to the disk.
+
+    Args:
+        operations: how many are followed in all; what comes after them is unread.
+    """
+    look = _Look(Survey(), operations)
+    if folder.truncated:
+        look.survey.unread.append(Fault(".", "", f"only the first {len(folder.entries):,} files are listed"))
     for entry in folder.files():
         if entry.size < 2:
             continue
@@ -116,7 +125,7 @@ class _Look:
     """One walk over the files, with what is left of its budgets."""
 
     survey: Survey
-    operations: int = MAX_ALL_OPERATIONS
+    operations: int
     inflated: int = MAX_INFLATED
 
     def file(self, stream: BinaryIO, path: str, size: int) -> None:
@@ -203,7 +212,7 @@ class _Look:
                 wrong += 1
                 if wrong <= 20:
                     what = "reaches beyond its storage" if storage else "has no storage"
-                    self.survey.faults.append(Fault(pickled.path, name[:120], what))
+                    self.survey.faults.append(Fault(pickled.path, shown(name), what))
 
     def array(self, stream: BinaryIO, path: str, at: str, start: int, end: int) -> None:
         """A numpy array of objects holds a pickle behind its header."""
@@ -211,8 +220,10 @@ class _Look:
         version = stream.read(2)
         width = 2 if version[:1] == b"\x01" else 4
         length = int.from_bytes(stream.read(width), "little")
-        header = stream.read(min(length, 65_536))
-        if b"'|O'" in header or b'"|O"' in header or b"'O'" in header:
+        header = stream.read(min(length, MAX_ARGUMENT))
+        if length > MAX_ARGUMENT:
+            self.survey.faults.append(Fault(path, at, f"an array with a header of {length:,} bytes"))
+        elif b"'|O'" in header or b'"|O"' in header or b"'O'" in header:
             behind = start + 8 + width + length
             self.add(Pickled(path, at, "array", self.followed(stream, behind, end)), end)
 
@@ -220,15 +231,15 @@ class _Look:
 
     def archives(self, stream: BinaryIO, path: str, end: int) -> None:
         """Every archive of the file, from the last one to the first."""
-        while end > 0:
+        while end > 0 and not self.spent(path, f"bytes 0-{end:,}"):
             try:
                 archive = read_archive(stream, end)
             except ArchiveError as error:
                 self.survey.faults.append(Fault(path, f"bytes 0-{end:,}", str(error)))
                 return
-            self.survey.faults += [
-                Fault(path, f"bytes {archive.begin:,}-{end:,}", what) for what in archive.faults[:20]
-            ]
+            self.operations -= _COST_OF_ARCHIVE + _COST_OF_MEMBER * len(archive.members)
+            span = f"bytes {archive.begin:,}-{end:,}"
+            self.survey.faults += [Fault(path, span, what) for what in archive.faults[:20]]
             self.members(stream, path, archive)
             end = archive.begin
             if end > 0 and not ends_with_archive(stream, end):
@@ -260,13 +271,14 @@ class _Look:
 
     def member(self, stream: BinaryIO, path: str, member: Member, torch: bool) -> Iterator[tuple[Pickled, int]]:
         """The pickle that a member holds, with where it must end."""
-        if self.spent(path, member.name[:120]):
+        name = shown(member.name)
+        if self.spent(path, name):
             return
         source, start, end = stream, member.offset, member.offset + member.stored
-        strict = member.name.endswith((".pkl", ".pickle"))
+        strict = member.name.lower().endswith((".pkl", ".pickle"))
         head = member_head(stream, member, HEAD_BYTES)
         if head.startswith(_ARCHIVES):
-            what = Fault(path, member.name[:120], "an archive inside the archive, and not opened")
+            what = Fault(path, name, "an archive inside the archive, and not opened")
             (self.survey.faults if torch else self.survey.unread).append(what)
             return
         if not strict and not self.may_be_pickle(head):
@@ -277,17 +289,15 @@ class _Look:
                     raise ArchiveError(f"{member.name[:100]!r} is longer than is unpacked")
                 source, start, end = io.BytesIO(member_bytes(stream, member)), 0, member.size
             except ArchiveError as error:
-                (self.survey.faults if strict else self.survey.unread).append(
-                    Fault(path, member.name[:120], str(error))
-                )
+                (self.survey.faults if strict else self.survey.unread).append(Fault(path, name, str(error)))
                 return
             self.inflated -= member.size if member.compressed else 0
         if head.startswith(_ARRAY):
-            self.array(source, path, member.name[:120], start, end)
+            self.array(source, path, name, start, end)
         else:
             reading = self.followed(source, start, end)
             if strict or _is_pickle(reading, end, begins=False):
-                yield Pickled(path, member.name[:120], "member", reading), end
+                yield Pickled(path, name, "member", reading), end
 
 
 def _begins(head: bytes) -> bool:

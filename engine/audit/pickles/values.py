@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+_DICTS = ("collections.OrderedDict", "collections.defaultdict")
+
 
 @dataclass(frozen=True, slots=True)
 class Global:
@@ -65,14 +67,9 @@ class Blob:
 
 def pairs(value: Any) -> Iterator[tuple[Any, Any]]:
     """Keys and values of a dict, an ordered dict, or the attributes of an object that was given a dict as its state."""
-    if isinstance(value, Built):
-        if value.items:
-            yield from value.items
-        elif value.path in ("collections.OrderedDict", "collections.defaultdict") or value.state is None:
-            return
-        else:
-            yield from pairs(value.state)
-    elif isinstance(value, Mapping):
+    if isinstance(value, Built) and not value.items and value.path not in _DICTS:
+        value = value.state
+    if isinstance(value, (Mapping, Built)):
         yield from value.items
 
 

@@ -14,6 +14,7 @@ from engine.audit.probes.expectation import places, text_config, vocabulary
 from engine.audit.probes.positions import state_context, state_rope
 from engine.audit.tensors import FLOAT_DTYPES
 from engine.audit.tokenizers.files import tokenizer_files
+from engine.model.base import Text
 
 if TYPE_CHECKING:
     from engine.audit.checkpoint import Checkpoint
@@ -162,7 +163,7 @@ def _special_ids(checkpoint: Checkpoint, ledger: Ledger) -> None:
 def _id_faults(checkpoint: Checkpoint) -> Iterator[Place]:
     words = vocabulary(checkpoint)
     rows = None
-    if not isinstance(words, str):
+    if not isinstance(words, Text):
         rows = max((tensor.shape[0] for tensor in words[1]), default=words[0])
     for document in (checkpoint.config, checkpoint.generation_config):
         if document is not None:
@@ -190,8 +191,9 @@ def _faults_of(checkpoint: Checkpoint, document: Document, key: str, rows: int |
         elif files.view is not None and key != "pad_token_id" and files.text_of(id_) is None:
             sound = False
             yield Place(document.path, key, f"{id_}, which no token has", "the id of a token", "tokenizer")
-    # Which tokens end a generation is judged with the generation config.
-    if not sound or document is not checkpoint.config:
+    # Which tokens end a generation is judged with the generation config; an encoder generates nothing.
+    silent = checkpoint.kind in ("encoder", "sentence_transformers") and key != "pad_token_id"
+    if not sound or document is not checkpoint.config or silent:
         return
     name = files.named.get(key.removesuffix("_id"))
     wanted = files.id_of(name) if name is not None else None

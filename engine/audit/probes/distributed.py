@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from engine.audit.documents import shown
 from engine.audit.folder import UnreadableError
 from engine.audit.ledger import Ledger, Place
 from engine.audit.pickles import dcp, deepspeed, torch_tensors
@@ -113,7 +114,7 @@ def _latest(ledger: Ledger, latest: dict[str, str], tags: list[Tag]) -> None:
         where = path.rpartition("/")[0]
         tag = known.get(f"{where}/{name}".lstrip("/"))
         if tag is None:
-            places.append(Place(path, "", f"{name[:120]!r}, which is not there", "a folder with the state", "format"))
+            places.append(Place(path, "", f"{shown(name)}, which is not there", "a folder with the state", "format"))
             continue
         newer = [
             other
@@ -122,7 +123,7 @@ def _latest(ledger: Ledger, latest: dict[str, str], tags: list[Tag]) -> None:
         ]
         if newer and tag.step is not None:
             newest = max(newer, key=lambda other: other.step or 0)
-            places.append(Place(path, "", name[:120], newest.path.rpartition("/")[2], "format"))
+            places.append(Place(path, "", shown(name), newest.path.rpartition("/")[2], "format"))
     ledger.count("audit.distributed.wrong_latest", places)
 
 
@@ -143,9 +144,11 @@ def _extents(checkpoint: Checkpoint, ledger: Ledger, survey: Survey, metadata: d
             return
         for shard, needed in found.needed().items():
             places += _shard(checkpoint, f"{where}/{shard}".lstrip("/"), needed)
-        places += [Place(path, name[:120], what, "each element once", "metadata") for name, what in found.badly_tiled()]
         places += [
-            Place(path, name[:120], f"the piece at {list(offset)} lies in no file", "a place in a file", "metadata")
+            Place(path, shown(name), what, "each element once", "metadata") for name, what in found.badly_tiled()
+        ]
+        places += [
+            Place(path, shown(name), f"the piece at {list(offset)} lies in no file", "a place in a file", "metadata")
             for name, offset in found.without_place()
         ]
     ledger.count("audit.distributed.wrong_extents", places)
@@ -153,7 +156,7 @@ def _extents(checkpoint: Checkpoint, ledger: Ledger, survey: Survey, metadata: d
 
 def _shard(checkpoint: Checkpoint, path: str, needed: int) -> Iterable[Place]:
     if ".." in path.split("/") or path not in checkpoint.folder:
-        yield Place(path[:200], "", "absent", f"at least {needed:,} bytes", "metadata")
+        yield Place(shown(path, 200), "", "absent", f"at least {needed:,} bytes", "metadata")
     elif (size := checkpoint.folder.entries[path].size) < needed:
         yield Place(path, f"bytes {size:,}-{needed:,}", f"{size:,} bytes", f"at least {needed:,} bytes", "metadata")
 
@@ -212,7 +215,7 @@ def _content(
         if other is None or tensor.file.rpartition("/")[0] != where or not _alike(tensor, other):
             continue
         if _beginning(checkpoint, tensor) != _beginning(checkpoint, other):
-            return "differs", Place(tensor.file, tensor.name[:120], "other numbers", f"those of {path}", "training")
+            return "differs", Place(tensor.file, shown(tensor.name), "other numbers", f"those of {path}", "training")
         same += 1
         if same == _COMPARED:
             break

@@ -48,7 +48,7 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
             )
         return
     compare = _Comparison(checkpoint, ours, base, ledger)
-    compare.state("chain_faults", list(_chain(checkpoint, ours, base)), base is not None)
+    compare.state("chain_faults", list(_chain(checkpoint, ours, base)), base is not None or declared is not None)
     compare.pooling()
     compare.normalize()
     compare.prompts()

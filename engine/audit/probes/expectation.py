@@ -8,8 +8,11 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.audit.architectures import Expectation, family_of
+from engine.audit.architectures.names import is_optional, is_quantiser_state
+from engine.audit.documents import shown
 from engine.audit.ledger import MAX_PLACES, Place
 from engine.audit.tensors import FLOAT_DTYPES
+from engine.model.base import Text
 
 if TYPE_CHECKING:
     from engine.audit.checkpoint import Checkpoint
@@ -30,31 +33,40 @@ def places(items: Sequence[_T], make: Callable[[_T], Place]) -> Iterable[Place]:
     return chain(made, repeat(made[-1], len(items) - len(made))) if made else ()
 
 
-def expectation(checkpoint: Checkpoint) -> Expectation | str:
+def expectation(checkpoint: Checkpoint) -> Expectation | Text:
     """The tensors there must be: by the tables, else as in the base; or why that is not known."""
-    expected = checkpoint.expected
-    base = checkpoint.base.named if checkpoint.base else {}
-    if isinstance(expected, Expectation) or not base:
+    expected, base = checkpoint.layout, checkpoint.base
+    if isinstance(expected, Expectation):
         return expected
-    config = text_config(checkpoint)
-    vocab = config.get("vocab_size")
-    embedding = next((name for name in base if name.endswith(EMBEDDINGS)), "")
-    output = next((name for name in base if name.endswith(OUTPUTS)), None)
+    if base is None or not base.named:
+        return _also(expected, "there is no base with weights", "也没有带权重的基座")
+    if base.architecture != checkpoint.architecture:
+        name = shown(base.architecture)
+        return _also(expected, f"the base is of another class, {name}", f"基座是另一个类 {name}")
+    if any(is_quantiser_state(name) for name in base.named):
+        return _also(expected, "the base is quantised", "基座已量化")
+    vocab = text_config(checkpoint).get("vocab_size")
+    output = next((name for name in base.named if name.endswith(OUTPUTS)), None)
+    shapes = {n: t.shape for n, t in base.named.items() if n != output and not is_optional(n)}
     return Expectation(
         family="",
         root="",
-        shapes={name: tensor.shape for name, tensor in base.items() if name != output},
-        embedding=embedding,
+        shapes=shapes,
+        embedding=next((name for name in shapes if name.endswith(EMBEDDINGS)), ""),
         output=output,
         outputs=frozenset({output} if output else ()),
         vocab=vocab if type(vocab) is int else 0,
         tied=output is None,
-        stacks=_stacks(base),
+        stacks=_stacks(shapes),
         source="base",
     )
 
 
-def _stacks(base: dict[str, TensorInfo]) -> dict[str, int]:
+def _also(reason: Text, en: str, zh: str) -> Text:
+    return Text(en=f"{reason.en}, and {en}", zh=f"{reason.zh}，{zh}")
+
+
+def _stacks(base: Iterable[str]) -> dict[str, int]:
     """How many layers the base has under each prefix, where they are numbered without a gap."""
     numbers: dict[str, set[int]] = {}
     for name in base:
@@ -65,6 +77,8 @@ def _stacks(base: dict[str, TensorInfo]) -> dict[str, int]:
 
 def incomplete(checkpoint: Checkpoint) -> tuple[str, str] | None:
     """Why tensors may be missing that the release has, in both languages; None if every file could be read."""
+    if checkpoint.folder.truncated:
+        return "The folder has more files than are looked at.", "目录中的文件超过检查上限。"
     for path in checkpoint.weight_files:
         if not checkpoint.headers[path].listed:
             return f"The header of {path} cannot be read.", f"无法读取 {path} 的文件头。"
@@ -81,12 +95,12 @@ def text_config(checkpoint: Checkpoint) -> dict[str, Any]:
     return nested if isinstance(nested, dict) and "vocab_size" not in config else config
 
 
-def vocabulary(checkpoint: Checkpoint) -> tuple[int, list[TensorInfo]] | str:
+def vocabulary(checkpoint: Checkpoint) -> tuple[int, list[TensorInfo]] | Text:
     """``vocab_size`` and the matrices with one row a token, packed ones left out; or why it is not known."""
     size = text_config(checkpoint).get("vocab_size")
     if type(size) is not int or size < 1:
-        return "config.json does not state vocab_size"
-    expected = checkpoint.expected
+        return Text(en="config.json does not state vocab_size", zh="config.json 没有写 vocab_size")
+    expected = checkpoint.layout
     if isinstance(expected, Expectation):
         names: tuple[str, ...] = tuple(filter(None, (expected.embedding, expected.output)))
         found = [t for name, t in checkpoint.named.items() if expected.bare(name) in names]

@@ -14,6 +14,7 @@ from engine.audit.ledger import Place
 from engine.audit.probes.expectation import expectation, incomplete, places, tied, vocabulary
 from engine.audit.tensors import FLOAT_DTYPES, TensorInfo
 from engine.audit.tokenizers.files import tokenizer_files
+from engine.model.base import Text
 
 if TYPE_CHECKING:
     from engine.audit.checkpoint import Checkpoint
@@ -33,12 +34,12 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
         return
     _wrappers(checkpoint, ledger)
     found = expectation(checkpoint)
-    if isinstance(found, str):
+    if isinstance(found, Text):
         for name in (*_LISTED[:2], *_COMPARED):
             ledger.unknown(
                 f"audit.names.{name}",
-                f"What tensors there must be is not known: {found}; and there is no base to compare with.",
-                f"不知道应有哪些张量（{found}），也没有基座可供比较。",
+                f"What tensors there must be is not known: {found.en}.",
+                f"不知道应有哪些张量（{found.zh}）。",
             )
     else:
         ledger.fact("audit.names.expected_from", found.source)
@@ -158,8 +159,8 @@ def _gaps(expected: Expectation, stored: Mapping[str, TensorInfo], file: str) ->
 
 def _rows(checkpoint: Checkpoint, ledger: Ledger) -> None:
     fact, words = "audit.names.row_differences", vocabulary(checkpoint)
-    if isinstance(words, str):
-        ledger.unknown(fact, f"{words}.", f"无法判断词表行数（{words}）。")
+    if isinstance(words, Text):
+        ledger.unknown(fact, f"{words.en}.", f"{words.zh}。")
         return
     size, matrices = words
     if not matrices:
@@ -178,7 +179,7 @@ def _rows(checkpoint: Checkpoint, ledger: Ledger) -> None:
 def _token_ids(checkpoint: Checkpoint, ledger: Ledger) -> None:
     """Tokens whose id has no row. Those of the base are counted apart: its makers may never use them."""
     fact, words = "audit.names.ids_out_of_range", vocabulary(checkpoint)
-    matrices = [] if isinstance(words, str) else words[1]
+    matrices = [] if isinstance(words, Text) else words[1]
     if not matrices:
         ledger.unknown(fact, "No matrix of token vectors was found.", "没有找到词向量矩阵。")
         return
@@ -217,7 +218,7 @@ def _parameters(checkpoint: Checkpoint, ledger: Ledger) -> None:
     once = {(tensor.storage or tensor.name): tensor.numel for tensor in tensors}
     count = sum(once.values())
     words = vocabulary(checkpoint)
-    matrix = 0 if isinstance(words, str) or not words[1] else words[1][0].numel
+    matrix = 0 if isinstance(words, Text) or not words[1] else words[1][0].numel
     nearest = min((count, count - matrix, count + matrix), key=lambda number: abs(number - stated))
     assert checkpoint.index is not None
     place = Place(checkpoint.index.path, "metadata.total_parameters", f"{stated:,.0f}", f"{count:,}", "header")

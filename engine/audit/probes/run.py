@@ -25,6 +25,7 @@ _WAIT = re.compile(r"(?:data_?)?loader_(?:wait|time)(?:_s|_seconds)?|data_(?:wai
 _WAIT_SHARE = re.compile(r"(?:(?:data_?)?loader|data)_(?:wait_)?(?:share|fraction|ratio)|batch_loading_share")
 _TOKENS = re.compile(r"tokens_?per_?s(?:ec(?:ond)?)?")
 _PEAK = re.compile(r"gpu_memory_used|(?:peak|max)_(?:gpu_)?mem(?:ory)?(?:_allocated|_reserved)?(?:_bytes)?")
+_TRUNCATED = re.compile(r"(?:share_)?trunca(?:ted|tion)(?:_(?:share|fraction|ratio|rate))?(?:_pct)?")
 _SAVE = re.compile(r"(?:checkpoint|ckpt|save)(?:_(?:save|write))?_(?:time|seconds|s)(?:_s)?")
 
 
@@ -114,6 +115,11 @@ def _small_run(checkpoint: Checkpoint, stages: Stages, ledger: Ledger) -> None:
     if missing:
         names = ", ".join(missing)
         ledger.unknown("release.small_run_complete", f"{file} does not record {names}.", f"{file} 未记录 {names}。")
+    truncated = _series(record, _TRUNCATED)
+    share = _median(truncated)
+    if truncated is not None and share is not None:
+        share = share / 100 if share > 1 or truncated.name.endswith("_pct") else max(0.0, share)
+        ledger.fact("audit.run.truncated_share", share, [Place(file, truncated.name, f"{share:.2%}", "at most 1 %")])
     _save_cost(record, step, ledger)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from engine.audit.documents import shown
 from engine.audit.folder import Entry, UnreadableError
 from engine.audit.ledger import MAX_PLACES, Place
 from engine.audit.pickles.allowed import classify
@@ -45,26 +46,31 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
 
 
 def _pickles(ledger: Ledger, survey: Survey) -> None:
-    calls: list[Place] = []
-    imports: list[Place] = []
+    found: dict[str, list[Place]] = {"calls": [], "imports": [], "settings": [], "malformed": []}
     for pickled in survey.pickles:
         for use in pickled.uses:
-            if classify(use, pickled.scripted) == "foreign":
+            kind = classify(use, pickled.scripted)
+            if kind != "plain":
                 at = f"{pickled.at} byte {use.at:,}".strip()
-                what = f"{'calls' if use.called else 'imports'} {use.name.path[:100]}"
+                what = f"{'calls' if use.called else 'imports'} {shown(use.name.path)}"
                 place = Place(pickled.path, at, what, "names of tensors and plain data", "format")
-                (calls if use.called else imports).append(place)
-    hostile = {place.file for place in calls}
-    faults = [fault for fault in survey.faults if fault.path not in hostile]
-    malformed = [
-        Place(f.path, f.at, f.what[:200], "a stream that can be followed to its end", "format") for f in faults
+                found["settings" if kind == "training" else "calls" if use.called else "imports"].append(place)
+    hostile = {place.file for place in found["calls"]}
+    whole = "a stream that can be followed to its end"
+    found["malformed"] = [
+        Place(fault.path, fault.at, fault.what[:200], whole, "format")
+        for fault in survey.faults
+        if fault.path not in hostile
     ]
-    for fact, places in (("calls", calls), ("imports", imports), ("malformed", malformed)):
+    for fact, places in found.items():
         if survey.unread and not places:
             first = survey.unread[0]
             where = f"{first.path}: {first.what}"[:200]
-            ledger.unknown(f"audit.security.pickle_{fact}", f"Not every file could be read: {where}.",
-                           f"并非所有文件都能读取：{where}。")  # fmt: skip
+            ledger.unknown(
+                f"audit.security.pickle_{fact}",
+                f"Not every file could be read: {where}.",
+                f"并非所有文件都能读取：{where}。",
+            )
         else:
             ledger.count(f"audit.security.pickle_{fact}", places)
 
@@ -103,14 +109,14 @@ def _code(checkpoint: Checkpoint, ledger: Ledger, documents: list[Document]) -> 
         for path, text in code.named_code(document.value):
             if "--" in text:
                 # Code of another repository stays open to change, whatever was declared of this one's.
-                named.append(Place(document.path, path, text[:120], "code in this folder", "policy"))
+                named.append(Place(document.path, path, shown(text), "code in this folder", "policy"))
             elif not declared:
-                named.append(Place(document.path, path, text[:120], _EXPECTED_CODE, "intent"))
+                named.append(Place(document.path, path, shown(text), _EXPECTED_CODE, "intent"))
         if document.path.rpartition("/")[2] == "modules.json" and not declared:
             for path, text in code.module_types(document.value):
                 # A module of this folder is its code; one of another package is only imported if that is installed.
                 beside = f"{text.partition('.')[0]}.py" in checkpoint.folder
-                (named if beside else loose).append(Place(document.path, path, text[:120], _EXPECTED_CODE, "intent"))
+                (named if beside else loose).append(Place(document.path, path, shown(text), _EXPECTED_CODE, "intent"))
     for number, entry in enumerate(checkpoint.folder.files(".py") if not declared else ()):
         what = _described(checkpoint, entry) if number < MAX_PLACES else "code"
         place = Place(entry.path, "", what, _EXPECTED_CODE, "intent")
@@ -133,10 +139,10 @@ def _fields(checkpoint: Checkpoint, ledger: Ledger, documents: list[Document]) -
     for document in documents:
         for path, text in code.running_fields(document.value):
             if text not in declared:
-                fields.append(Place(document.path, path, text[:120], "nothing that is fetched or run", "policy"))
+                fields.append(Place(document.path, path, shown(text), "nothing that is fetched or run", "policy"))
         if "config" in document.path.rpartition("/")[2]:
             addresses += [
-                Place(document.path, path, text[:120], "nothing on the network", "policy")
+                Place(document.path, path, shown(text), "nothing on the network", "policy")
                 for path, text in code.addresses(document.value)
             ]
     ledger.count("audit.security.running_fields", fields)
@@ -190,7 +196,7 @@ def _template_texts(checkpoint: Checkpoint) -> Iterator[tuple[str, str, str]]:
     for header in checkpoint.gguf.values():
         for key, value in header.fields.items():
             if key.startswith("tokenizer.chat_template") and isinstance(value, str):
-                yield header.path, key[:120], value
+                yield header.path, shown(key), value
 
 
 # Keys and paths

@@ -25,7 +25,7 @@ _TABLES = re.compile(
 )
 _WIDTHS = {"BF16": 2, "F16": 2, "F32": 4}
 # Reserved tokens lie at the end of a vocabulary, beside the markers; so many rows are looked at there and in between.
-NEIGHBOURS, SAMPLED = 1024, 2048
+NEIGHBOURS, SAMPLED, MAX_MARKERS = 1024, 2048, 64
 TINY_SHARE = 1e-3
 MIN_TWINS = 2
 
@@ -45,7 +45,7 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
             "需要可渲染的模板、tokenizer.json，以及普通数值格式的词嵌入。",
         )
         return
-    markers = {text: view.added_ids[text] for text, _ in view.added_in(reading.written())}
+    markers = {text: view.added_ids[text] for text in view.added_in(reading.written())[:MAX_MARKERS]}
     places: list[Place] = []
     for table in tables:
         try:

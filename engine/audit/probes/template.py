@@ -24,6 +24,7 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     """State where templates are and what the one in effect writes."""
     sources = template_sources(checkpoint)
     source = template_in_effect(checkpoint)
+    ledger.fact("audit.template.expected", _expected(checkpoint, ledger))
     _presence(checkpoint, sources, ledger)
     ledger.count("audit.template.conflicts", _conflicts(sources))
     begin(checkpoint, ledger)
@@ -53,6 +54,12 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     _end(checkpoint, source, ledger)
     _opening(source, reading, ledger)
     ledger.count("audit.template.not_prefix", _not_prefix(source, reading))
+
+
+def _expected(checkpoint: Checkpoint, ledger: Ledger) -> bool:
+    """Whether the release is meant for chat; base models ship templates whose tokens they were never trained on."""
+    base_model = checkpoint.intent.paradigm == "pretrain" and checkpoint.intent.chat is None
+    return ledger.value("audit.is_chat") is True and not base_model
 
 
 def _presence(checkpoint: Checkpoint, sources: tuple[TemplateSource, ...], ledger: Ledger) -> None:

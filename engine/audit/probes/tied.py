@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from engine.audit.architectures import Expectation
 from engine.audit.compare import same_bytes
 from engine.audit.documents import shown
 from engine.audit.ledger import Place
-from engine.audit.probes.expectation import expectation, incomplete, text_config, tied
+from engine.audit.probes.expectation import EMBEDDINGS, OUTPUTS, expectation, incomplete, text_config, tied, vocabulary
 from engine.audit.tensors import TensorInfo
+from engine.model.base import Text
 
 if TYPE_CHECKING:
     from engine.audit.checkpoint import Checkpoint
     from engine.audit.ledger import Ledger
 
+_SPEAKS = re.compile(r"(ForCausalLM|LMHeadModel|ForConditionalGeneration)$")
 _EMBEDDING_PARADIGMS = ("contrastive", "embedding")
 
 
@@ -24,10 +27,8 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     ledger.fact("audit.tied.head_is_used", not embeds)
     _nested(checkpoint, ledger)
     expected = expectation(checkpoint)
-    if isinstance(expected, str):
-        _unknown(
-            ledger, f"Whether there must be a head is not known: {expected}.", f"不知道是否应有输出头（{expected}）。"
-        )
+    if isinstance(expected, Text):
+        _stranger(checkpoint, expected, ledger)
         return
     ledger.fact("audit.tied.has_head", expected.output is not None)
     if expected.output is None:
@@ -43,6 +44,30 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     head, embedding = _stored(stored, expected.output), _embedding(stored, expected)
     _head(checkpoint, expected, flag, head or (embedding if flag else None), ledger)
     _copies(checkpoint, flag, head, embedding, ledger)
+
+
+def _stranger(checkpoint: Checkpoint, reason: Text, ledger: Ledger) -> None:
+    """Judge a class that is in no table by what every language model has: matrices with one row a token."""
+    flag, words = text_config(checkpoint).get("tie_word_embeddings"), vocabulary(checkpoint)
+    speaks = _SPEAKS.search(checkpoint.architecture or "") is not None
+    matrices = {} if isinstance(words, Text) else _token_matrices(checkpoint, words[0])
+    embedding = next((tensor for name, tensor in matrices.items() if name.endswith(EMBEDDINGS)), None)
+    if not speaks or not isinstance(flag, bool) or embedding is None or incomplete(checkpoint):
+        _unknown(
+            ledger, f"Whether there must be a head is not known: {reason.en}.", f"不知道是否应有输出头（{reason.zh}）。"
+        )
+        return
+    ledger.fact("audit.tied.has_head", True)
+    ledger.fact("audit.tied.flag", flag)
+    head = next((tensor for name, tensor in matrices.items() if name.endswith(OUTPUTS)), None)
+    place = Place("config.json", "tie_word_embeddings", "false, and no other matrix of tokens", "a head", "header")
+    missing = not flag and len(matrices) == 1
+    ledger.fact("audit.tied.head_missing", missing, [place] if missing else ())
+    _copies(checkpoint, flag, head, embedding, ledger)
+
+
+def _token_matrices(checkpoint: Checkpoint, rows: int) -> dict[str, TensorInfo]:
+    return {name: t for name, t in checkpoint.named.items() if len(t.shape) == 2 and t.shape[0] == rows}
 
 
 def _unknown(ledger: Ledger, en: str, zh: str) -> None:

@@ -62,8 +62,7 @@ def _schedule(checkpoint: Checkpoint, ledger: Ledger) -> None:
 
 def _finished(checkpoint: Checkpoint, state: TrainerState, ledger: Ledger) -> None:
     done, planned = state.number("global_step"), state.number("max_steps")
-    step = state.folder_step if state.folder_step is not None else done
-    chosen = state.best_step is not None and step is not None and state.best_step == step
+    chosen = state.best_step is not None and state.best_step == state.released_step
     ledger.fact(_F + "stopped_on_purpose", bool(checkpoint.intent.early_stopping) or state.stopped_early or chosen)
     if done is not None and planned is not None and planned > 0:
         place = Place(state.label, "global_step", f"{done:g}", f"{planned:g}", "training")
@@ -156,7 +155,7 @@ def _best(state: TrainerState, ledger: Ledger) -> None:
     """Whether the released step is worse than the best one by more than the noise, 2 MAD of the evaluations."""
     name, rises = _best_metric(state)
     steps, values = state.evaluations(name)
-    step = state.folder_step if state.folder_step is not None else state.number("global_step")
+    step = state.released_step
     if len(values) < 3 or not np.isfinite(values).all() or step is None:
         ledger.unknown(
             _F + "best_not_last",
@@ -168,8 +167,9 @@ def _best(state: TrainerState, ledger: Ledger) -> None:
         ledger.unknown(
             _F + "best_not_last",
             f"{state.label} tracks the best checkpoint: the trainer may have loaded it at the end, and the folder does "
-            "not show whether these are its weights or the last ones.",
-            f"{state.label} 记录了最佳检查点：训练器可能在结束时加载了它，而目录看不出这是最佳权重还是最后权重。",
+            "not show whether these are its weights or the last ones: declare run.released_step in the intent.",
+            f"{state.label} 记录了最佳检查点：训练器可能在结束时加载了它，而目录看不出这是最佳权重还是最后权重："
+            "请在意图文件中声明 run.released_step。",
         )
         return
     worth = values if rises else -values

@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from engine.audit.documents import shown
+
 MAX_NODES = 100_000
 MAX_SOURCE_BYTES = 1 << 20
 _ATTENTION = re.compile(r"_?(attn|attention|experts)_implementation(_internal|_autoset)?")
@@ -30,9 +32,9 @@ def walk(value: Any) -> Iterator[tuple[str, str, Any]]:
         path, key, item = todo.pop()
         yield path, key, item
         if isinstance(item, dict):
-            todo.extend((f"{path}.{k}"[:200], k, v) for k, v in reversed(item.items()) if k not in _OPEN_TEXTS)
+            todo.extend((shown(f"{path}.{k}", 200), k, v) for k, v in reversed(item.items()) if k not in _OPEN_TEXTS)
         elif isinstance(item, list):
-            todo.extend((f"{path}[{i}]"[:200], key, v) for i, v in reversed(list(enumerate(item[:1000]))))
+            todo.extend((shown(f"{path}[{i}]", 200), key, v) for i, v in reversed(list(enumerate(item[:1000]))))
 
 
 def named_code(value: Any) -> Iterator[tuple[str, str]]:
@@ -44,15 +46,15 @@ def named_code(value: Any) -> Iterator[tuple[str, str]]:
         for name, target in auto.items() if isinstance(auto, dict) else ():
             for text in target if isinstance(target, list) else (target,):
                 if isinstance(text, str):
-                    yield f"{path}.auto_map.{name}"[:200], text
+                    yield shown(f"{path}.auto_map.{name}", 200), text
         pipelines = item.get("custom_pipelines")
         for name, pipeline in pipelines.items() if isinstance(pipelines, dict) else ():
             if isinstance(pipeline, dict) and isinstance(pipeline.get("impl"), str):
-                yield f"{path}.custom_pipelines.{name}.impl"[:200], pipeline["impl"]
+                yield shown(f"{path}.custom_pipelines.{name}.impl", 200), pipeline["impl"]
         mapping = item.get("auto_mapping")
         library = mapping.get("parent_library") if isinstance(mapping, dict) else None
         if isinstance(library, str) and library.startswith("transformers_modules"):
-            yield f"{path}.auto_mapping.parent_library"[:200], library
+            yield f"{path}.auto_mapping.parent_library", library
 
 
 def module_types(value: Any) -> Iterator[tuple[str, str]]:

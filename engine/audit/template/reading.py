@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from engine.audit.checkpoint import Checkpoint
 
 
+# Texts are searched for every token of the tokenizer, of which there can be many.
+MAX_TAIL, MAX_WRITTEN = 4096, 16_384
+
+
 @dataclass(frozen=True)
 class Reading:
     """One template, rendered for all conversations.
@@ -42,16 +46,16 @@ class Reading:
         last, two = self.text("one turn"), self.text("two turns")
         if last is None or self.marks.assistant not in last:
             return None
-        end = last.rpartition(self.marks.assistant)[2]
+        end = last.rpartition(self.marks.assistant)[2][:MAX_TAIL]
         between = ""
         if two is not None and self.marks.assistant in two:
             between = two.partition(self.marks.assistant)[2].partition(self.marks.user_again)[0]
-        return end, between
+        return end, between[:MAX_TAIL]
 
     def written(self) -> str:
-        """Everything the template itself writes: its renderings without the contents."""
+        """Everything the template itself writes: its renderings without the contents, cut if they are long."""
         texts = [answer.text for answer in self.found.values() if answer.text is not None]
-        joined = "\n".join(texts)
+        joined = "\n".join(text[:MAX_WRITTEN] for text in texts)
         for mark in (self.marks.system, self.marks.user, self.marks.assistant, self.marks.user_again):
             joined = joined.replace(mark, "\n")
         return joined.replace(self.marks.assistant_again, "\n")

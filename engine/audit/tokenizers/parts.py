@@ -30,7 +30,7 @@ def steps(part: object) -> list[dict[str, Any]]:
     if part.get("type") == "Sequence":
         inner = next((value for key, value in part.items() if key in names and isinstance(value, list)), [])
         return [step for item in inner for step in steps(item)]
-    return [part]
+    return [{**part, "type": str(part.get("type"))}]
 
 
 def canonical(name: str, part: object) -> object:
@@ -48,7 +48,7 @@ def options(tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _step(step: Mapping[str, Any]) -> dict[str, Any]:
-    kind = str(step.get("type"))
+    kind = step["type"]
     found = _DEFAULTS.get(kind, {}) | {key: value for key, value in step.items() if key not in _NO_IDS}
     if kind == "Metaspace":
         added = found.pop("add_prefix_space", True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,6 +9,7 @@ from typing import Any
 
 MODELS = frozenset({"BPE", "WordPiece", "WordLevel", "Unigram"})
 MAX_FAULTS = 20
+MAX_DEPTH = 100  # the library's own reader stops at 128
 _MAX_ID = 1 << 32
 _FLAGS = ("special", "normalized", "single_word", "lstrip", "rstrip")
 
@@ -71,11 +71,6 @@ class Tokenizer:
         """Texts of the added tokens that are marked special."""
         return frozenset(token.content for token in self.added if token.special)
 
-    @cached_property
-    def _any_added(self) -> re.Pattern[str] | None:
-        longest_first = sorted((token.content for token in self.added), key=len, reverse=True)
-        return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
-
     def id_of(self, text: str) -> int | None:
         """Id of a token by its text."""
         return self.added_ids.get(text, self.vocab.get(text))
@@ -86,9 +81,14 @@ class Tokenizer:
             return True
         return None if text in self.vocab else False
 
-    def added_in(self, text: str) -> list[tuple[str, int]]:
-        """Added tokens in a text with their places, leftmost and longest first, as the library cuts them out."""
-        return [(m[0], m.start()) for m in self._any_added.finditer(text)] if self._any_added else []
+    def added_in(self, text: str) -> list[str]:
+        """The added tokens that occur in a text, the longest first; those that only occur inside them are left out."""
+        found = []
+        for token in sorted((t for t in self.added_ids if t in text), key=len, reverse=True):
+            if token in text:
+                found.append(token)
+                text = text.replace(token, "\0")
+        return found
 
 
 def parse_tokenizer(path: str, value: object) -> Tokenizer:
@@ -113,8 +113,23 @@ def parse_tokenizer(path: str, value: object) -> Tokenizer:
         if parts[name] is not None and not isinstance(parts[name], dict):
             faults.append(Fault(f"$.{name}", type(parts[name]).__name__, "an object or null"))
             parts[name] = None
-    parts["options"] = {k: v for k, v in model.items() if k not in ("vocab", "merges")}
+        elif _too_deep(parts[name]):
+            faults.append(Fault(f"$.{name}", f"nested deeper than {MAX_DEPTH}", "what the library reads"))
+            parts[name] = None
+    parts["options"] = {k: v for k, v in model.items() if k not in ("vocab", "merges") and not _too_deep(v)}
     return Tokenizer(path, kind, vocab, merges, added, parts, tuple(faults[:MAX_FAULTS]))
+
+
+def _too_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return bool(level)
 
 
 def _kind(model: Mapping[str, Any], faults: list[Fault]) -> str:

@@ -186,6 +186,14 @@ def test_ids_of_the_base_weigh_less(tmp_path: Path, auditor: Auditor) -> None:
     assert failing(auditor, given) == {"config/special-ids": "minor"}
 
 
+def test_what_an_encoder_would_end_with_matters_to_nobody(tmp_path: Path, auditor: Auditor) -> None:
+    given = with_config(tmp_path, eos_token_id=SPECIALS[TURN])
+    (given.root / "modules.json").write_text("[]")
+    assert "config/special-ids" not in failing(auditor, given)
+    given.edit_json("config.json", pad_token_id=SPECIALS[TURN])
+    assert "config/special-ids" in failing(auditor, given)
+
+
 def test_a_decoder_on_the_vocabulary_of_bert_may_end_with_its_separator(tmp_path: Path, auditor: Auditor) -> None:
     given = with_config(tmp_path, eos_token_id=SPECIALS[TURN])
     given.edit_json("tokenizer_config.json", sep_token=TURN)

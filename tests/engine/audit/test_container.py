@@ -116,6 +116,21 @@ def test_no_spelling_leads_out(name: str, tmp_path: Path, auditor: Auditor) -> N
     assert failing(auditor, given)["container/path-escape"] == "blocker"
 
 
+def test_a_folder_that_was_not_listed_to_its_end_is_no_pass(
+    tmp_path: Path, auditor: Auditor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = causal_lm(tmp_path)
+    monkeypatch.setattr("engine.audit.folder.MAX_ENTRIES", 6)
+    gates = looked(auditor, given)
+    for name in (
+        "container/path-escape",
+        "container/st-file-length",
+        "container/stale-weights",
+        "names/params-present",
+    ):
+        assert gates[name].status == "not_enough_evidence"
+
+
 def test_a_pipe_is_a_finding_and_is_not_waited_for(tmp_path: Path, auditor: Auditor) -> None:
     given = causal_lm(tmp_path)
     os.mkfifo(given.root / "more.safetensors")

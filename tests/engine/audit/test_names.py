@@ -137,6 +137,25 @@ def test_an_unknown_architecture_without_a_base_is_said_plainly(tmp_path: Path, 
     assert gates["names/embed-rows"].status == "pass"
 
 
+def test_caches_that_only_the_base_has_are_not_missing(tmp_path: Path, auditor: Auditor) -> None:
+    given = stranger(tmp_path)
+    cache = f32(np.ones(4))
+    edit_weights(tmp_path / "base" / WEIGHTS, lambda t: t.update({"model.layers.0.rotary_emb.inv_freq": cache}))
+    assert failing(auditor, given) == {}
+
+
+def test_a_base_of_another_class_or_packed_says_nothing_of_an_unknown_architecture(
+    tmp_path: Path, auditor: Auditor
+) -> None:
+    given = stranger(tmp_path)
+    base = tmp_path / "base"
+    scale = f32(np.ones(4))
+    edit_weights(base / WEIGHTS, lambda t: t.update({"model.layers.0.mlp.up_proj.weight.absmax": scale}))
+    assert "quantised" in looked(auditor, given)["names/params-present"].because
+    Given(base).edit_json("config.json", architectures=["FooModel"])
+    assert "FooModel" in looked(auditor, given)["names/params-present"].because
+
+
 def test_a_reward_model_has_its_head_instead_of_the_words(tmp_path: Path, auditor: Auditor) -> None:
     given = causal_lm(tmp_path)
 

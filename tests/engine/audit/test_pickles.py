@@ -21,6 +21,8 @@ from engine.audit.folder import Folder
 from engine.audit.pickles import survey as survey_module
 from engine.audit.pickles import torch_tensors
 from engine.audit.pickles.allowed import classify
+from engine.audit.pickles.dcp import layout
+from engine.audit.pickles.deepspeed import tags
 from engine.audit.pickles.machine import Reading, Use
 from engine.audit.pickles.operations import follow
 from engine.audit.pickles.survey import Survey, survey
@@ -180,6 +182,22 @@ def test_settings_classes_are_made_without_their_constructor_or_looked_up_only()
     assert classify(Use(Global("transformers.trainer_utils", "SaveStrategy"), 0, True, looked_up=True)) == "training"
     assert classify(Use(Global("transformers.trainer_utils", "run"), 0)) == "foreign"
     assert classify(Use(Global("mine.settings", "Arguments"), 0)) == "foreign"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "transformers.training_args.TrainingArguments", "trl.trainer.sft_config.SFTConfig", "__main__.ScriptArguments",
+        "UnslothSFTTrainer.UnslothSFTConfig", "accelerate.state.PartialState", "argparse.Namespace",
+        "omegaconf.dictconfig.DictConfig", "sentence_transformers.training_args.SentenceTransformerTrainingArguments",
+    ],
+)  # fmt: skip
+def test_settings_of_trainers_are_no_foreign_code(path: str) -> None:
+    module, _, name = path.rpartition(".")
+    (use,) = reading(Writer().dumps(Call(Name(module, name), (), {"a": 1}, new=True))).uses.values()
+    assert classify(use) == "training"
+    (use,) = reading(Writer().dumps(Call(Name(module, name), ("a", "b")))).uses.values()
+    assert classify(use) == "foreign"
 
 
 def test_a_long_argument_is_passed_over() -> None:
@@ -346,3 +364,42 @@ def test_a_member_that_unpacks_to_a_lot_is_not_unpacked(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.pt", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a/data.pkl", bytes(100 << 20))
     assert ["longer than" in fault.what for fault in surveyed(tmp_path).faults] == [True]
+
+
+def test_what_a_state_says_is_never_trusted_to_be_small(tmp_path: Path) -> None:
+    """Numbers with thousands of digits, states that lead to themselves, names that are no texts."""
+    long = b"\x8b" + (60_000).to_bytes(4, "little") + b"\x7f" * 60_000
+    chain = b"ccollections\nCounter\n)R" * 2_000 + b"b" * 1_999
+    own = b"ccollections\nCounter\n)Rq\x00h\x00b"
+    for name, value in (("long", long), ("chain", chain), ("own", own), ("list", b"]")):
+        pickles = b"}(X\x14\x00\x00\x00optimizer_state_dict}(X\x0f\x00\x00\x00partition_count" + value
+        pickles += b"X\x0a\x00\x00\x00zero_stage" + value + b"uu"
+        with zipfile.ZipFile(tmp_path / f"{name}.pt", "w") as archive:
+            archive.writestr("a/data.pkl", b"\x80\x02" + pickles + b".")
+        tag = tmp_path / name
+        tag.mkdir()
+        (tmp_path / f"{name}.pt").rename(tag / "zero_pp_rank_0_mp_rank_00_optim_states.pt")
+        where = b"cos\nx\n)\x81}(X\x03\x00\x00\x00fqn" + value + b"X\x0d\x00\x00\x00relative_pathX\x01\x00\x00\x00a"
+        where += b"X\x06\x00\x00\x00offset" + value + b"X\x06\x00\x00\x00length" + value + b"ub"
+        metadata = b"ctorch.distributed.checkpoint.metadata\nMetadata\n)\x81}(X\x13\x00\x00\x00state_dict_metadata}"
+        (tag / ".metadata").write_bytes(
+            b"\x80\x02" + metadata + b"X\x0c\x00\x00\x00storage_data}(" + where * 2 + b"uub."
+        )
+    folder = Folder.of(tmp_path)
+    found = survey(folder)
+    assert [fault for fault in found.faults if "data.pkl" in fault.at or fault.at == ""] == []
+    assert [tag.ranks for tag in tags(folder, found)] == [None] * 4
+    assert {layout(pickled.value) for pickled in found.pickles if pickled.path.endswith(".metadata")} == {None}
+    assert list(torch_tensors(folder, found)) == []
+
+
+def test_many_archives_in_one_file_use_up_the_budget(tmp_path: Path) -> None:
+    (tmp_path / "a.distcp").write_bytes((b"PK\x05\x06" + bytes(18)) * 10_000)
+    found = survey(Folder.of(tmp_path), operations=2_000)
+    assert [(fault.path, fault.what[:14]) for fault in found.unread] == [("a.distcp", "not looked at:")]
+
+
+def test_more_files_than_are_listed_are_said(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"12")
+    listed = Folder.of(tmp_path)
+    assert survey(Folder(listed.root, listed.entries, truncated=True)).unread[0].path == "."

@@ -142,7 +142,9 @@ def test_evidence_that_is_lacking_makes_it_incomplete(tmp_path: Path, auditor: A
 
 def test_internal_use_needs_no_evidence(tmp_path: Path, auditor: Auditor) -> None:
     given = checkpoint(tmp_path, LLM, release_kind="internal")
-    result = auditor.judge(given, Ledger(), policy=None, today=TODAY, lang="en")
+    ledger = Ledger()
+    ledger.fact("release.small_run_wait", 0.01)
+    result = auditor.judge(given, ledger, policy=None, today=TODAY, lang="en")
     assert (result.verdict, result.policy) == ("pass", "internal")
 
 

@@ -78,6 +78,16 @@ def test_the_cost_of_saving(tmp_path: Path, name: str) -> None:
     assert share == pytest.approx(10 / 190)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "share"),
+    [("truncated_share", 0.01, 0.01), ("truncation_rate", 3.0, 0.03), ("truncated_pct", 0.5, 0.005)],
+)
+def test_samples_that_are_cut(tmp_path: Path, name: str, value: float, share: float) -> None:
+    rows = [{k: v for k, v in row.items() if k != "truncated_share"} | {name: value} for row in small_run()]
+    write_rows(tmp_path / "small.jsonl", rows)
+    assert seen(tmp_path, small_run="small.jsonl").value("audit.run.truncated_share") == pytest.approx(share)
+
+
 def test_a_resume_repeats_its_losses(tmp_path: Path) -> None:
     rows = small_run()
     write_rows(tmp_path / "small.jsonl", rows[:150] + rows[100:])

@@ -75,6 +75,18 @@ def test_a_packed_file_that_no_loader_opens_is_not_enough_evidence(tmp_path: Pat
     assert "logs.gz" in found.because
 
 
+def test_settings_of_the_run_are_major_in_a_release_and_nothing_where_a_run_goes_on(
+    tmp_path: Path, auditor: Auditor
+) -> None:
+    given = causal_lm(tmp_path)
+    arguments = Call(Name("transformers.training_args", "TrainingArguments"), (), {}, new=True)
+    pickled.save(given.root / "training_args.bin", arguments)
+    found = gate_of(auditor, given, "sec-pickle-globals")
+    assert (found.status, found.severity) == ("fail", "major")
+    assert gate_of(auditor, with_intent(given, release_kind="resume"), "sec-pickle-globals").status == "pass"
+    assert gate_of(auditor, with_intent(given, release_kind=None), "sec-pickle-globals").status == "not_enough_evidence"
+
+
 # Code and settings
 
 

@@ -166,6 +166,9 @@ def test_the_best_may_have_been_loaded_at_the_end(tmp_path: Path) -> None:
     assert "may have loaded it" in ledger.missing[_F + "best_not_last"].en
     assert seen(tmp_path, tracked, root="checkpoint-400").value(_F + "best_not_last") is True
     assert seen(tmp_path, tracked, root="saved", beside=("rng_state.pth",)).value(_F + "best_not_last") is True
+    for step, worse in ((400, True), (160, False)):
+        ledger = seen(tmp_path, tracked, root=f"said{step}", run={"released_step": step})
+        assert ledger.value(_F + "best_not_last") is worse
 
 
 def test_the_direction_of_a_metric_shows_in_the_best_value(tmp_path: Path) -> None:

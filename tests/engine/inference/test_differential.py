@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from engine.inference.normal_form import TooManyAlternativesError, alternatives
+from engine.inference.reference import evaluator
 from engine.inference.rules import Decision, RuleBook, RuleEngine, reference_holds
 from engine.model.conditions import AllOf, AnyOf, Condition, FactTest, FindingTest, NotOf, depth
 from engine.model.evidence import Value
@@ -184,6 +185,15 @@ wide = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_to
 @given(rule_sets, st.lists(cases, min_size=1, max_size=3))
 def test_engines_agree_and_proofs_hold(rules: dict[str, Condition], given_cases: list[Given]) -> None:
     check(rules, given_cases)
+
+
+@wide
+@given(rule_sets, cases)
+def test_the_reference_leaves_out_only_what_is_unknown(rules: dict[str, Condition], case: Given) -> None:
+    decided = reference_holds(RuleBook.compile(rules), case.facts, case.reported)
+    states = case.reported | decided
+    for rule, condition in rules.items():
+        assert evaluator(condition)(case.facts, states) is decided.get(rule)
 
 
 @pytest.mark.long

@@ -8,8 +8,9 @@ from math import log2, prod
 import numpy as np
 import pytest
 
-from engine.inference.plan import Planned, plan, remedies
-from engine.inference.rank import Known, Network, rank
+from engine.inference.network import Network
+from engine.inference.plan import Planned, Planner, remedies
+from engine.inference.rank import Known, Ranking, rank
 
 LINKS = {"always": 0.98, "usually": 0.8, "often": 0.5, "sometimes": 0.25, "rarely": 0.05}
 LEAK = 0.02
@@ -31,7 +32,7 @@ def setting(make_cause, make_finding, make_check, calibration):
         network = Network.build([make_cause(name, shows) for name, shows in SHOWS.items()], findings, calibration)
         ranking = rank(network, [Known(name, state, "measured") for name, state in known])
         made = {name: make_check(name, settles, **keys.get(name, {})) for name, settles in checks.items()}
-        return ranking, plan(ranking, made, findings, frozenset(name for name, _ in known), limit)
+        return ranking, Planner(network, made, findings).plan(ranking, limit)
 
     return make
 
@@ -40,10 +41,16 @@ def entropy(shares: list[float]) -> float:
     return -sum(p * log2(p) for p in shares if p > 0)
 
 
+def hypotheses_of(ranking: Ranking) -> tuple[tuple[int, ...], ...]:
+    """The causes of each hypothesis, as rows."""
+    nobody = ranking.network.nobody
+    return tuple(tuple(row for row in members if row != nobody) for members in ranking.members.tolist())
+
+
 def lead_after(ranking, states: dict[str, bool]) -> tuple[float, list[float]]:
     """P(the findings are so), and the shares of all causes and of unknown after learning it."""
     weights = []
-    for members, prior in zip(ranking.hypotheses, ranking.weights.tolist(), strict=True):
+    for members, prior in zip(hypotheses_of(ranking), ranking.weights.tolist(), strict=True):
         weight = prior
         for finding, state in states.items():
             shown = [SHOWS[ranking.network.causes[row].id].get(finding) for row in members]
@@ -172,12 +179,15 @@ def test_remedies_by_chance_over_cost(setting, make_cause, make_remedy) -> None:
             )
         }
     )
-    ordered = remedies(cause, 0.5, ranking)
+    ordered = remedies(cause, ranking.network.calibration)
     assert [remedy.do.en for remedy, _ in ordered] == [
         "cheap try", "likely and quick", "certain and slow", "likely and risky",
     ]  # fmt: skip
-    assert [chance for _, chance in ordered] == pytest.approx([0.125, 0.4, 0.49, 0.4])
+    assert [chance for _, chance in ordered] == pytest.approx([0.25, 0.8, 0.98, 0.8])
 
 
 def _every_share(ranking):
-    return ranking.shares(np.arange(len(ranking.hypotheses)), np.arange(len(ranking.network.causes)))
+    """A row for each hypothesis, a column for each cause."""
+    shares = np.zeros((len(ranking.members), ranking.network.nobody + 1))
+    shares[np.arange(len(shares))[:, None], ranking.members] = ranking.shares
+    return shares[:, :-1]

@@ -178,7 +178,13 @@ def metrics(steps: int, loss: Callable[[int], float]) -> list[dict[str, Any]]:
 
 def small_run(steps: int = 200) -> list[dict[str, Any]]:
     """A log of all that a small run has to record."""
-    speed = {"tokens_per_second": 9000.0, "step_time": 0.9, "grad_norm": 1.3, "dataloader_time": 0.03}
+    speed = {
+        "tokens_per_second": 9000.0,
+        "step_time": 0.9,
+        "grad_norm": 1.3,
+        "dataloader_time": 0.03,
+        "truncated_share": 0.002,
+    }
     return [row | speed | {"peak_memory_bytes": 3.1e10} for row in metrics(steps, lambda step: 4.0 - 0.005 * step)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,13 @@ def stranger(folder: Path) -> Given:
         Given(root).edit_json("config.json", architectures=["FooForCausalLM"], model_type="foo")
     renew_sums(given.root)
     return given
+
+
+def lone_stranger(folder: Path) -> Given:
+    """The same without a base."""
+    given = stranger(folder)
+    shutil.rmtree(folder / "base")
+    return Given(given.root, {**given.intent, "base_reference": None})
 
 
 def nested(folder: Path) -> Given:

@@ -42,6 +42,7 @@ DEFECTS: tuple[Defect, ...] = (
     Defect("run/loader-keeps-up", evidenced_lm, _small(dataloader_time=0.2)),
     Defect("run/memory-peak-recorded", evidenced_lm, _small(peak_memory_bytes=0.0)),
     Defect("run/small-run-recorded", evidenced_lm, _small(tokens_per_second=0.0)),
+    Defect("run/ev-truncation", evidenced_lm, _small(truncated_share=0.03)),
     Defect("run/ev-save-cost", evidenced_lm, _small(save_time=0.1)),
     Defect("run/ev-save-cost", evidenced_lm, _resume_differs),
     Defect("scale/loss-is-equivalent", evidenced_lm, _normalised_otherwise),

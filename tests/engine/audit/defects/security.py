@@ -125,9 +125,9 @@ DEFECTS: tuple[Defect, ...] = (
     Defect("security/sec-pickle-parse", torch_lm, then_summed(_cut), frozenset({"names/params-present"})),
     Defect("security/sec-release-pickles", causal_lm,
            _file("optimizer.pt", torch_zip({"state": {}, "param_groups": []})), name="optimizer"),
-    Defect("security/sec-release-pickles", causal_lm, _file("training_args.bin", torch_zip(Call(
+    _globals("training_args.bin", "training-arguments", torch_zip(Call(
         Name("transformers.training_args", "TrainingArguments"), (), {"output_dir": "out", "strategy": Call(
-            Name("transformers.trainer_utils", "SaveStrategy"), ("steps",))}, new=True))), name="training-arguments"),
+            Name("transformers.trainer_utils", "SaveStrategy"), ("steps",))}, new=True))),
     Defect("security/sec-remote-code", causal_lm,
            _json("config.json", auto_map={"AutoModelForCausalLM": "modeling_tiny.Tiny"}), name="auto-map"),
     Defect("security/sec-remote-code", causal_lm,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.engine.audit.build.causal_lm import causal_lm, then_summed, tied_lm
-from tests.engine.audit.build.families import nested, stranger
+from tests.engine.audit.build.families import lone_stranger, nested, stranger
 from tests.engine.audit.build.weights import bf16, edit_weights
 from tests.engine.audit.given import Defect, Given
 
@@ -21,6 +21,10 @@ def head_gone(given: Given) -> None:
 
 def flag_turned(given: Given) -> None:
     given.edit_json("config.json", tie_word_embeddings=False)
+
+
+def flag_set(given: Given) -> None:
+    given.edit_json("config.json", tie_word_embeddings=True)
 
 
 def flag_gone(given: Given) -> None:
@@ -46,6 +50,8 @@ def _one(gate: str, spoil: Callable[[Given], None], *also: str, build: Callable[
 DEFECTS = (
     _one("tie-flag-vs-head", head_gone),
     _one("tie-flag-vs-head", head_gone, build=stranger),
+    _one("tie-flag-vs-head", head_gone, build=lone_stranger),
+    _one("tie-copy-differs", flag_set, "config/cfg-diff-vs-base", build=lone_stranger),
     _one("tie-flag-vs-head", flag_turned, build=tied_lm),
     _one("tie-flag-vs-head", flag_gone, build=tied_lm),
     _one("tie-copy-differs", head_trained_apart, build=tied_lm),

@@ -137,6 +137,14 @@ def _gates(auditor: Auditor, given: Given) -> dict[str, Any]:
     return {item.id: item for item in audited(auditor, given).gates}
 
 
+def test_the_template_of_a_base_model_is_not_judged(tmp_path: Path, auditor: Auditor) -> None:
+    given = causal_lm(tmp_path)
+    given.intent.pop("chat")
+    given.intent["paradigm"] = "pretraining"
+    found = _gates(auditor, given)
+    assert {gate.status for id_, gate in found.items() if id_.startswith("template/")} == {OUTSIDE}
+
+
 def test_space_at_the_ends_weighs_less(tmp_path: Path, auditor: Auditor) -> None:
     given = causal_lm(tmp_path)
     given.edit_json("tokenizer_config.json", chat_template="  " + CHAT_TEMPLATE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.audit.template.render import Rendering, render
+from engine.audit.template.render import Rendering, UnrenderedError, render
 
 MESSAGES = {"messages": [{"role": "user", "content": "<é>"}], "add_generation_prompt": False}
 
@@ -88,3 +88,9 @@ def test_a_conversation_that_ends_the_process_leaves_the_earlier_answers() -> No
     assert found[0] == Rendering(text="ok")
     assert found[1].error is not None
     assert found[2].error is not None
+
+
+def test_a_system_without_time_says_nothing_of_the_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.audit.template.render.WALL_SECONDS", 0.0)
+    with pytest.raises(UnrenderedError):
+        render("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", [MESSAGES])

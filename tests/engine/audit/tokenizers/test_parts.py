@@ -60,6 +60,7 @@ def test_what_changes_ids_makes_a_difference(key: str) -> None:
         ({"type": "Sequence", "processors": [BYTE_LEVEL, begin_processor()]}, ([BOS], [])),
         ({"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}, (["[CLS]"], ["[SEP]"])),
         ({"type": "Unheard"}, None),
+        ({"type": ["Unheard"]}, None),
         ({"type": "TemplateProcessing", "single": [3]}, None),
     ],
 )

@@ -10,6 +10,10 @@ import pytest
 from engine.audit.tokenizers.view import parse_tokenizer
 from tests.engine.audit.build.tokenizer import END, SPECIALS, TURN, tokenizer_json
 
+DEEP: object = {"type": "Fuse"}
+for _ in range(120):
+    DEEP = {"type": "Sequence", "decoders": [DEEP]}
+
 
 def changed(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
     value = tokenizer_json()
@@ -65,18 +69,29 @@ def test_refused(change: Callable[[dict[str, Any]], Any], at: str) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [None, [], "x", 3, {}, {"model": []}, {"model": {"vocab": 3}}, {"model": {"type": []}}, {"added_tokens": [3]}],
+    [
+        None,
+        [],
+        "x",
+        3,
+        {},
+        {"model": []},
+        {"model": {"vocab": 3}},
+        {"model": {"type": []}},
+        {"decoder": DEEP},
+        {"added_tokens": [3]},
+    ],
 )
 def test_anything_else_is_refused_and_no_crash(value: object) -> None:
     assert parse_tokenizer("tokenizer.json", value).faults != ()
 
 
-def test_tokens_are_cut_out_longest_first() -> None:
+def test_a_token_inside_a_longer_one_does_not_occur() -> None:
     value = tokenizer_json()
     value["added_tokens"].append({**value["added_tokens"][0], "id": 288, "content": "<|im_end|>\n"})
     view = parse_tokenizer("tokenizer.json", value)
-    text = f"{TURN}user{END}\n{END}"
-    assert view.added_in(text) == [(TURN, 0), (f"{END}\n", len(TURN) + 4), (END, len(TURN) + 4 + len(END) + 1)]
+    assert view.added_in(f"{TURN}user{END}\n") == [TURN, f"{END}\n"]
+    assert view.added_in(f"{TURN}user{END}\n{END}") == [TURN, f"{END}\n", END]
 
 
 def test_a_token_is_one_id_none_or_a_piece() -> None:

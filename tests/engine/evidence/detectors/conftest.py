@@ -20,7 +20,8 @@ ABNORMAL = (
     "loss.early_blow_up", "loss.rises_gradually", "loss.solved_early", "eval_loss.near_zero", "eval_loss.constant",
     "eval_loss.gap_wide", "eval_metric.falling", "eval_metric.frozen", "eval_metric.flat", "grad_norm.creeping",
     "lr.decayed_early", "dpo.displaced", "dpo.reward_at_start", "dpo.accuracy_one_early", "rl.kl_blows_up",
-    "rl.kl_zero", "rl.entropy_collapsed", "rl.answers_grow", "rank.slow_place_moves", "contrastive.scale_at_cap",
+    "rl.kl_zero", "rl.reward_falls", "rl.entropy_grows",
+    "rl.entropy_collapsed", "rl.answers_grow", "rank.slow_place_moves", "contrastive.scale_at_cap",
 )  # fmt: skip
 
 

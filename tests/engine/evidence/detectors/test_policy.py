@@ -69,3 +69,37 @@ def test_ratio_of_trainer_and_sampler_in_the_first_step(policy, one, facts):
     assert facts([*policy.values(), first])["rl.ratio_at_start"] == pytest.approx(1.3)
     late = one(name, [1.3, 1.2, 1.2], steps=[100, 110, 120])
     assert "rl.ratio_at_start" not in facts([*policy.values(), late])
+
+
+def test_levels_of_kl_critic_and_sampler(policy, one, rng, facts):
+    critic = np.concatenate([np.linspace(-0.5, 0.6, 30), np.full(50, 0.6)])  # explains nothing in its first updates
+    found = facts(policy | {
+        "critic": one("critic/vf_explained_var", critic + rng.normal(0, 0.02, 80)),
+        "gap": one("training/rollout_probs_diff_mean", np.full(80, 0.012)),
+    })  # fmt: skip
+    assert found["rl.kl"] == pytest.approx(0.08, abs=0.01)
+    assert found["rl.explained_variance"] == pytest.approx(0.6, abs=0.03)
+    assert found["rl.logprob_gap"] == pytest.approx(0.012)
+
+
+def test_a_critic_that_has_only_begun_is_not_judged(policy, one, facts):
+    assert "rl.explained_variance" not in facts(policy | {"critic": one("explained_variance", np.full(12, -0.3))})
+
+
+@pytest.mark.parametrize(("level", "spread", "said"), [(-0.2, 0.01, True), (-0.004, 0.02, None), (0.004, 0.0, True)])
+def test_a_kl_below_zero_is_told_from_its_noise(policy, one, facts, level, spread, said):
+    scatter = spread * np.where(np.arange(80) % 2, 1.0, -1.0)
+    found = facts(policy | {"kl": one("kl", level + scatter)})
+    assert ("rl.kl" in found) is bool(said)
+
+
+def test_what_turns_back(policy, one, rng, facts):
+    healthy = facts(policy)
+    assert (healthy["rl.reward_falls"], healthy["rl.entropy_grows"]) == (False, False)
+    there_and_back = np.concatenate([np.linspace(0.3, 0.8, 50), np.linspace(0.8, 0.2, 30)]) + rng.normal(0, 0.02, 80)
+    found = facts(
+        policy | {"reward": one("reward", there_and_back), "entropy": one("entropy", np.linspace(0.5, 2, 80))}
+    )
+    assert (found["rl.reward_falls"], found["rl.entropy_grows"]) == (True, True)
+    flat = facts(policy | {"reward": one("reward", rng.normal(0.3, 0.04, 80))})
+    assert flat["rl.reward_falls"] is False
