@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, BinaryIO, Literal
 
 from engine.audit.documents import shown
@@ -40,7 +41,8 @@ _PACKED = {
 }  # fmt: skip
 _ARCHIVES = (LOCAL, b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"\xfd7zXZ\0")
 _ARRAY = b"\x93NUMPY"
-HEAD_BYTES = 1 << 17
+# How much of a member is read before it is told from a pickle; a packed one is worth a second look before all of it is.
+HEAD_SIZES = (512, 1 << 17)
 # Opening an archive or a member takes as long as so many operations.
 _COST_OF_ARCHIVE, _COST_OF_MEMBER = 20, 4
 
@@ -94,7 +96,15 @@ class Survey:
 
     def of(self, path: str) -> list[Pickled]:
         """The pickles of one file."""
-        return [pickled for pickled in self.pickles if pickled.path == path]
+        return self.by_path.get(path, [])
+
+    @cached_property
+    def by_path(self) -> dict[str, list[Pickled]]:
+        """The pickles of each file; asked for when all were looked at."""
+        found: dict[str, list[Pickled]] = {}
+        for pickled in self.pickles:
+            found.setdefault(pickled.path, []).append(pickled)
+        return found
 
 
 def survey(folder: Folder, operations: int = MAX_ALL_OPERATIONS) -> Survey:
@@ -262,12 +272,14 @@ class _Look:
                 self.add(pickled, end)
                 self.tensors(pickled)
 
-    def may_be_pickle(self, head: bytes) -> bool:
-        """Whether the beginning of a member can be followed to where it was cut, so that the rest must be seen, too."""
-        if head.startswith(_ARRAY):
-            return True
-        reading = self.followed(io.BytesIO(head), 0, len(head))
-        return reading.fault is None or reading.calls or (reading.cut and len(head) == HEAD_BYTES)
+    def may_be_pickle(self, stream: BinaryIO, member: Member) -> bool:
+        """Whether a member can be followed as far as its beginning was read, so that all of it must be."""
+        for size in HEAD_SIZES if member.compressed else HEAD_SIZES[:1]:
+            head = member_head(stream, member, size)
+            reading = self.followed(io.BytesIO(head), 0, len(head))
+            if reading.fault is not None and not reading.calls and not (reading.cut and len(head) == size):
+                return False
+        return True
 
     def member(self, stream: BinaryIO, path: str, member: Member, torch: bool) -> Iterator[tuple[Pickled, int]]:
         """The pickle that a member holds, with where it must end."""
@@ -276,12 +288,12 @@ class _Look:
             return
         source, start, end = stream, member.offset, member.offset + member.stored
         strict = member.name.lower().endswith((".pkl", ".pickle"))
-        head = member_head(stream, member, HEAD_BYTES)
+        head = member_head(stream, member, 16)
         if head.startswith(_ARCHIVES):
             what = Fault(path, name, "an archive inside the archive, and not opened")
             (self.survey.faults if torch else self.survey.unread).append(what)
             return
-        if not strict and not self.may_be_pickle(head):
+        if not strict and not head.startswith(_ARRAY) and not self.may_be_pickle(stream, member):
             return
         if member.compressed or strict:
             try:

@@ -29,7 +29,9 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     latest = _latest_files(checkpoint, tags)
     shards = sorted({entry.path.rpartition("/")[0] for entry in checkpoint.folder.files(".distcp")})
     metadata = {
-        entry.path.rpartition("/")[0]: entry.path for entry in checkpoint.folder.files() if entry.name == dcp.NAME
+        entry.path.rpartition("/")[0]: entry.path
+        for entry in checkpoint.folder.files()
+        if entry.name == dcp.NAME and (entry.path.rpartition("/")[0] in shards or survey.of(entry.path))
     }
     ledger.fact("audit.distributed.deepspeed", bool(tags or latest))
     ledger.fact("audit.distributed.optimizer_shards", any(tag.optimizer for tag in tags))

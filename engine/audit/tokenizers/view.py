@@ -66,11 +66,6 @@ class Tokenizer:
         """Text of every id; of two texts on one id the added one, then the last one counts."""
         return {id_: text for text, id_ in self.vocab.items()} | {token.id: token.content for token in self.added}
 
-    @cached_property
-    def specials(self) -> frozenset[str]:
-        """Texts of the added tokens that are marked special."""
-        return frozenset(token.content for token in self.added if token.special)
-
     def id_of(self, text: str) -> int | None:
         """Id of a token by its text."""
         return self.added_ids.get(text, self.vocab.get(text))

@@ -32,6 +32,9 @@ _JOINS: tuple[tuple[int, Any], ...] = (
     (10**8, np.uint64),
     (10**16, np.uint64),
 )
+_JSON_NUMBER = re.compile(rb"NaN|-?Infinity|[-+.0-9eE]+")
+_FEW = 6  # below this many numbers of a layout the arrays cost more than they save
+_WIDEST = 31  # characters of a number whose layout is looked at
 _HALF_WAY, _BELOW_FLOAT = np.uint64(0x400), np.uint64(0x7FF)  # of the eleven bits that a float has not
 
 
@@ -75,6 +78,67 @@ def decimal_at(row: bytes, start: int, end: int) -> Decimal | None:
         return None
     exponent = list(range(*match.span("exponent"))) if match["exponent"] else []
     return Decimal(places, exponent, match["sign"] == b"-", match["fall"] == b"-", len(match["decimals"] or b""))
+
+
+def numbers_at(codes: NDArray[np.uint8], starts: Ints, widths: Ints) -> Floats | None:
+    """The numbers of JSON (NaN and Infinity too) at these places of a text; None if one of them is no number."""
+    if not len(starts) or int(widths.max()) > _WIDEST or int(widths.min()) <= 0:
+        return None
+    values = np.empty(len(starts))
+    for width in np.flatnonzero(np.bincount(widths)).tolist():
+        at = np.flatnonzero(widths == width)
+        texts = texts_at(codes, starts[at], width)
+        read = _of_width(texts, width)
+        if read is None:
+            return None
+        values[at] = read
+    return values
+
+
+def texts_at(codes: NDArray[np.uint8], starts: Ints, width: int) -> NDArray[np.bytes_]:
+    """The texts of one width that begin at these places."""
+    every: NDArray[np.bytes_] = np.ndarray((len(codes) - width + 1,), f"S{width}", codes, strides=(1,))
+    texts: NDArray[np.bytes_] = every[starts]
+    return texts
+
+
+def _of_width(texts: NDArray[np.bytes_], width: int) -> Floats | None:
+    """Numbers of one width: those whose point, exponent and signs stand at the same places are read together."""
+    if len(texts) < _FEW:
+        return _one_by_one(texts)
+    grid = texts.view(np.uint8).reshape(len(texts), width)
+    bits = np.zeros((len(texts), _WIDEST // 8 + 1), dtype=np.uint8)
+    bits[:, : (width + 7) // 8] = np.packbits((grid - 48) > 9, axis=1)
+    layouts = bits.view(np.uint32).ravel()
+    known = np.unique(layouts).tolist()
+    if len(known) == 1:
+        return _of_layout(texts, grid)
+    values = np.empty(len(texts))
+    for layout in known:
+        at = np.flatnonzero(layouts == layout)
+        read = _of_layout(texts[at], grid[at])
+        if read is None:
+            return None
+        values[at] = read
+    return values
+
+
+def _of_layout(texts: NDArray[np.bytes_], grid: NDArray[np.uint8]) -> Floats | None:
+    decimal = decimal_at(texts[0], 0, grid.shape[1]) if len(texts) >= _FEW else None
+    others = [at for at, code in enumerate(texts[0]) if not 48 <= code <= 57]
+    if decimal is None or not bool((grid[:, others] == grid[0, others]).all()):
+        return _one_by_one(texts)
+    return decimal.values(grid, texts)
+
+
+def _one_by_one(texts: NDArray[np.bytes_]) -> Floats | None:
+    words = texts.tolist()
+    if not all(map(_JSON_NUMBER.fullmatch, set(words))):
+        return None
+    try:
+        return np.fromiter(map(float, words), dtype=np.float64, count=len(words))
+    except ValueError:
+        return None
 
 
 def _is_x86() -> bool:

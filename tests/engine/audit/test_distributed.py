@@ -91,6 +91,12 @@ def test_a_file_named_latest_that_is_of_something_else_says_nothing(tmp_path: Pa
     assert gates_of(auditor, Given(tmp_path))["ds-latest"].status == "not_applicable"
 
 
+def test_a_file_named_metadata_that_is_no_pickle_says_nothing(tmp_path: Path, auditor: Auditor) -> None:
+    weights.save(tmp_path / "model.safetensors", model_weights())
+    (tmp_path / ".metadata").write_text("written by hand")
+    assert {gate.status for gate in gates_of(auditor, Given(tmp_path)).values()} == {"not_applicable"}
+
+
 def test_without_latest_there_is_not_enough_evidence(tmp_path: Path, auditor: Auditor) -> None:
     given = deepspeed(tmp_path)
     (given.root / "latest").unlink()

@@ -80,9 +80,9 @@ def run_of(label: str) -> str:
 
 def _take(reading: _Reading, numbers: Sequence[int], lines: list[bytes]) -> None:
     reading.last_line = numbers[-1]
-    if (flat := flat_columns(lines)) is not None:
-        for name, (index, values) in flat.items():
-            reading.rows.add_column(name, index + reading.rows.count, values)
+    flat = flat_columns(b"\n".join(lines), b"\n")
+    if flat is not None and flat[0] == len(lines):
+        reading.rows.add_columns(flat[1])
         reading.rows.add_lines(numbers)
         reading.last_record = next(iter(_parsed(lines[-1:])[0]), {})
         return

@@ -5,35 +5,52 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+
+from engine.evidence.readers.tables.axis import Column
+from engine.evidence.readers.tables.flat import flat_columns
 
 _OBJECT_CHARS = 1 << 20  # a record of a metrics file has a few hundred characters
 _BETWEEN = re.compile(r"[\s,]*")
+_BLANKS = bytes(ord(" ") if code in b"\r\n\t" else code for code in range(256))
+
+Records = list[Mapping[str, object]]
+Columns = tuple[int, dict[str, Column]]
 
 
 @dataclass(slots=True)
 class ArrayStream:
     """Reads the array that ``opening`` (a pattern that ends with its bracket) begins.
 
+    ``as_columns`` says whether the caller can do with the columns of some objects instead of these.
     Afterwards ``rest`` is the document around the array, which stands in it as ``[]``, and ``fault`` says in words
     what is wrong with the document, if anything.
     """
 
     opening: re.Pattern[str]
+    as_columns: Callable[[Columns], bool]
     most_around: int = 32 << 20  # characters beside the array
     rest: str = ""
     fault: str = ""
 
-    def blocks(self, pieces: Iterable[bytes]) -> Iterator[list[Mapping[str, object]]]:
-        """Yield the objects of the array, some at a time; other items are passed over."""
+    def blocks(self, pieces: Iterable[bytes]) -> Iterator[Records | Columns]:
+        """Yield the objects of the array, some at a time, as columns (see ``flat``) if they are all numbers.
+
+        Other items are passed over.
+        """
         texts = _decoded(pieces)
         before, text = self._until_open(texts)
         if not before:
             return
         decoder = json.JSONDecoder()
         while True:
-            records, at, closed = self._decode(decoder, text)
+            at = 0
+            columns, end = _columns(text)
+            if columns is not None and self.as_columns(columns):
+                yield columns
+                at = end
+            records, at, closed = self._decode(decoder, text, at)
             if records:
                 yield records
             text = text[at:]
@@ -70,9 +87,9 @@ class ArrayStream:
                 return "]}"
         return text
 
-    def _decode(self, decoder: json.JSONDecoder, text: str) -> tuple[list[Mapping[str, object]], int, bool]:
-        """Decode what is whole: the objects, where the rest begins, and whether the array has ended."""
-        records, at = _all_at_once(text)
+    def _decode(self, decoder: json.JSONDecoder, text: str, start: int) -> tuple[Records, int, bool]:
+        """Decode what is whole from ``start``: the objects, where the rest begins, and whether the array has ended."""
+        records, at = _all_at_once(text, start)
         while True:
             start = _between(text, at)
             if start == len(text) or text[start] == "]":
@@ -93,14 +110,21 @@ class ArrayStream:
             at = end
 
 
-def _all_at_once(text: str) -> tuple[list[Mapping[str, object]], int]:
-    """The objects up to the last "}," if that is the end of one, and where it is; else nothing."""
+def _columns(text: str) -> tuple[Columns | None, int]:
+    """The columns of the objects up to the last "}," if they are flat, and where that is."""
     end = text.rfind("},") + 1
+    objects = text[_between(text, 0) : end].encode().translate(_BLANKS)
+    return flat_columns(objects, b","), end
+
+
+def _all_at_once(text: str, start: int) -> tuple[Records, int]:
+    """The objects up to the last "}," if that is the end of one, and where it is; else nothing."""
+    end = text.rfind("},", start) + 1
     try:
-        items = json.loads(f"[{text[_between(text, 0) : end]}]") if end else []
+        items = json.loads(f"[{text[_between(text, start) : end]}]") if end else []
     except (ValueError, RecursionError):
-        return [], 0
-    return [item for item in items if isinstance(item, dict)], end
+        return [], start
+    return [item for item in items if isinstance(item, dict)], max(end, start)
 
 
 def _between(text: str, at: int) -> int:

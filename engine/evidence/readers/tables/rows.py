@@ -81,6 +81,11 @@ class Rows:
         """Whether there are as many values as are taken; the reader then stops and says so (``TOO_MANY``)."""
         return self.values >= MOST_VALUES or self.count >= MOST_VALUES
 
+    def add_columns(self, columns: Mapping[str, Column]) -> None:
+        """Add values of rows that are counted afterwards, in columns that count these rows from 0."""
+        for name, (index, values) in columns.items():
+            self.add_column(name, index + self.count, values)
+
     def add_lines(self, lines: Sequence[int]) -> None:
         """Count rows whose columns were added, by the lines they stand in."""
         self.count += len(lines)

@@ -14,7 +14,7 @@ from typing import IO
 
 from engine.evidence.readers.format import Format
 from engine.evidence.readers.lines import Limits, Notes, bounded
-from engine.evidence.readers.tables.json_stream import ArrayStream
+from engine.evidence.readers.tables.json_stream import ArrayStream, Columns
 from engine.evidence.readers.tables.rows import TOO_MANY, Rows, value_of
 from engine.evidence.series import ReadNote, RunEnd, RunRecord
 from engine.model.evidence import Source
@@ -27,13 +27,17 @@ _MEANS = frozenset({"train_loss", "training_loss"})  # a mean over the run: no l
 def read_trainer_state(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
     """Read the state; never raises on content, ``not_understood`` says what is wrong with it."""
     notes = Notes([])
-    array, rows = ArrayStream(_OPENING), Rows(label)
+    array, rows = ArrayStream(_OPENING, _all_have_steps), Rows(label)
     summary: Mapping[str, object] | None = None
     too_large = f"JSON document larger than {limits.json_bytes} bytes: only its beginning was read"
-    for records in array.blocks(bounded(stream, limits, notes, limits.json_bytes, too_large)):
-        for record in records:
-            summary = record if _SUMMARY in record else summary
-        rows.add([record for record in records if _SUMMARY not in record and _has_step(record)])
+    for block in array.blocks(bounded(stream, limits, notes, limits.json_bytes, too_large)):
+        if isinstance(block, tuple):
+            rows.add_columns(block[1])
+            rows.count += block[0]
+        else:
+            for record in block:
+                summary = record if _SUMMARY in record else summary
+            rows.add([record for record in block if _SUMMARY not in record and _has_step(record)])
         if rows.full:
             notes.add(TOO_MANY)
             break
@@ -54,6 +58,13 @@ def read_trainer_state(stream: IO[bytes], label: str, limits: Limits) -> RunReco
 
 def _has_step(record: Mapping[str, object]) -> bool:
     return value_of(record.get("step", record.get("current_steps"))) is not None
+
+
+def _all_have_steps(columns: Columns) -> bool:
+    """Whether these are the columns of records like those that are kept of others, and of no summary."""
+    count, by_name = columns
+    steps = by_name.get("step", by_name.get("current_steps"))
+    return steps is not None and len(steps[0]) == count and _SUMMARY not in by_name
 
 
 def _head(array: ArrayStream, notes: Notes) -> Mapping[str, object]:

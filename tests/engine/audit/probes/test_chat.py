@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from engine.audit.decide import Auditor
-from tests.engine.audit.build.causal_lm import causal_lm, renew_sums, tied_lm
+from tests.engine.audit.build.causal_lm import causal_lm, tied_lm
 from tests.engine.audit.build.chat import begin_lm, edit, with_template
 from tests.engine.audit.build.embedding import embedding
 from tests.engine.audit.build.tokenizer import CHAT_TEMPLATE, END, PAD, SPECIALS
 from tests.engine.audit.defects.tokenizer import padding_is_the_end
-from tests.engine.audit.given import Given, audited
+from tests.engine.audit.given import Given
+from tests.engine.audit.probes.look import looked
 
 Spoil = Callable[[Given], Any]
 
@@ -127,28 +128,22 @@ def test_status(
 ) -> None:
     given = build(tmp_path)
     spoil(given)
-    renew_sums(given.root)
-    found = {item.id: item for item in audited(auditor, given).gates}[gate]
+    found = looked(auditor, given)[gate]
     assert (found.status, found.because) == (status, found.because)
-
-
-def _gates(auditor: Auditor, given: Given) -> dict[str, Any]:
-    renew_sums(given.root)
-    return {item.id: item for item in audited(auditor, given).gates}
 
 
 def test_the_template_of_a_base_model_is_not_judged(tmp_path: Path, auditor: Auditor) -> None:
     given = causal_lm(tmp_path)
     given.intent.pop("chat")
     given.intent["paradigm"] = "pretraining"
-    found = _gates(auditor, given)
+    found = looked(auditor, given)
     assert {gate.status for id_, gate in found.items() if id_.startswith("template/")} == {OUTSIDE}
 
 
 def test_space_at_the_ends_weighs_less(tmp_path: Path, auditor: Auditor) -> None:
     given = causal_lm(tmp_path)
     given.edit_json("tokenizer_config.json", chat_template="  " + CHAT_TEMPLATE)
-    gate = _gates(auditor, given)["template/tmpl-hash-training"]
+    gate = looked(auditor, given)["template/tmpl-hash-training"]
     assert (gate.status, gate.severity) == (FAIL, "minor")
 
 
@@ -157,15 +152,15 @@ def test_an_opening_after_every_user_turn_weighs_less(tmp_path: Path, auditor: A
 
     given = causal_lm(tmp_path)
     with_template(OPEN_AFTER_USER)(given)
-    assert _gates(auditor, given)["template/tmpl-generation-prompt"].severity == "minor"
+    assert looked(auditor, given)["template/tmpl-generation-prompt"].severity == "minor"
     with_template(ALWAYS_OPEN)(given)
-    assert _gates(auditor, given)["template/tmpl-generation-prompt"].severity == "major"
+    assert looked(auditor, given)["template/tmpl-generation-prompt"].severity == "major"
 
 
 def test_without_a_tokenizer_nothing_else_is_claimed_of_it(tmp_path: Path, auditor: Auditor) -> None:
     given = tied_lm(tmp_path)
     (given.root / "tokenizer.json").unlink()
-    found = _gates(auditor, given)
+    found = looked(auditor, given)
     assert found["tokenizer/tok-present-loads"].status == FAIL
     others = [gate for id_, gate in found.items() if id_.startswith("tokenizer/tok-") and not id_.endswith("loads")]
     assert {gate.status for gate in others} == {NEE}
@@ -176,10 +171,10 @@ def test_an_adapter_may_leave_tokenizer_and_template_to_its_base(tmp_path: Path,
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     (adapter / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "r": 2}), "utf-8")
-    alone = _gates(auditor, Given(adapter, given.intent))
+    alone = looked(auditor, Given(adapter, given.intent))
     assert alone["tokenizer/tok-present-loads"].status == NEE
     assert alone["template/tmpl-present"].status == NEE
-    with_base = _gates(auditor, Given(adapter, given.intent, given.root))
+    with_base = looked(auditor, Given(adapter, given.intent, given.root))
     assert with_base["tokenizer/tok-present-loads"].status == OUTSIDE
     assert with_base["template/tmpl-present"].status == PASS
 
@@ -189,12 +184,12 @@ def test_an_adapter_may_leave_tokenizer_and_template_to_its_base(tmp_path: Path,
 def test_any_content_of_a_file_gives_a_result(name: str, content: bytes, tmp_path: Path, auditor: Auditor) -> None:
     given = causal_lm(tmp_path)
     (given.root / name).write_bytes(content)
-    assert _gates(auditor, given)["tokenizer/tok-present-loads"].status in (PASS, FAIL)
+    assert looked(auditor, given)["tokenizer/tok-present-loads"].status in (PASS, FAIL)
 
 
 def test_the_marker_must_be_one_token(tmp_path: Path, auditor: Auditor) -> None:
     given = causal_lm(tmp_path)
     given.intent["chat"]["end_of_turn_token"] = "<|none|>"
-    found = _gates(auditor, given)
+    found = looked(auditor, given)
     assert found["tokenizer/tok-special-single"].status == FAIL
     assert found["template/tmpl-end-of-turn"].follows_from == "tokenizer/tok-special-single"

@@ -10,7 +10,6 @@ import pytest
 
 from engine.audit.decide import Auditor
 from engine.audit.interface import pooling_name
-from tests.engine.audit.build.causal_lm import renew_sums
 from tests.engine.audit.build.embedding import (
     embedding,
     embedding_in_subfolder,
@@ -19,11 +18,11 @@ from tests.engine.audit.build.embedding import (
 )
 from tests.engine.audit.defects.embedding import mean_instead
 from tests.engine.audit.given import Given, audited
+from tests.engine.audit.probes.look import looked
 
 
 def status(auditor: Auditor, given: Given) -> dict[str, str]:
-    renew_sums(given.root)
-    return {gate.id.removeprefix("embedding/"): gate.status for gate in audited(auditor, given).gates}
+    return {id_.removeprefix("embedding/"): gate.status for id_, gate in looked(auditor, given).items()}
 
 
 @pytest.mark.parametrize("build", [embedding, embedding_of_new_release, embedding_in_subfolder])

@@ -99,3 +99,21 @@ def test_no_array_is_read_for_ever():
     record = read(b'{"log_history": [{"loss": 1.0, "step": 1}, {"a": "' + b"x" * (3 << 20))
     assert len(record.series) == 1
     assert any("damaged" in why for why in record.not_understood)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("other", [math.nan, "1.5", None, "a text, with {marks}: all of them"])
+def test_records_of_nothing_but_numbers_agree_with_others(indent, other):
+    rows = [{"epoch": 0.1 * step, "loss": 1 / step, "step": step} for step in range(1, 50)]
+    rows[30:30] = [{"eval_loss": 0.125, "step": 30}, {"epoch": 0.5, "step_of_no_name": 1}]
+    rows.append({"epoch": 5.0, "train_runtime": 12.5, "train_loss": 0.25, "step": 49})
+    plain, mixed = ([*rows[:40], {**rows[40], "more": more}, *rows[41:]] for more in (1.5, other))
+    records = [read(json.dumps({"log_history": some}, indent=indent).encode()) for some in (rows, plain, mixed)]
+    expected = {one.name: (one.steps.tolist(), one.values.tolist()) for one in records[0].series}
+    assert len(expected["loss"][0]) == 49
+    assert expected["eval_loss"] == ([30], [0.125])
+    for record in records[1:]:
+        assert record.end == records[0].end
+        assert record.config == records[0].config
+        found = {one.name: (one.steps.tolist(), one.values.tolist()) for one in record.series if one.name != "more"}
+        assert found == expected
