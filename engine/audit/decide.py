@@ -237,17 +237,26 @@ def _required(policy: Policy, gates: Sequence[Gate]) -> frozenset[str]:
 
 
 def _folded(judged: Sequence[_Judged]) -> list[_Judged]:
-    """A failure that another failure explains is put under the first in the chain; a waived one explains nothing."""
-    failing = {item.gate.id: item.gate for item in judged if item.status == "fail"}
+    """A failure that another failure explains is put under the first in the chain; a waived one explains nothing.
 
-    def origin(gate: Gate, path: frozenset[str]) -> str | None:
+    One that does not block explains none that does: a space in a header is no reason for NaN in the weights.
+    """
+    failing = {item.gate.id: item for item in judged if item.status == "fail"}
+
+    def origin(gate: Gate, blocks: bool, path: frozenset[str]) -> str | None:
         for name in gate.follows:
-            if name in failing and name not in path:
-                return origin(failing[name], path | {name}) or name
+            if name in failing and name not in path and (failing[name].severity in _BLOCKING or not blocks):
+                return origin(failing[name].gate, blocks, path | {name}) or name
         return None
 
     return [
-        _Judged(item.gate, item.status, item.severity, origin(item.gate, frozenset({item.gate.id})), item.waiver)
+        _Judged(
+            item.gate,
+            item.status,
+            item.severity,
+            origin(item.gate, item.severity in _BLOCKING, frozenset({item.gate.id})),
+            item.waiver,
+        )
         if item.status == "fail"
         else item
         for item in judged

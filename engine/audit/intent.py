@@ -68,6 +68,7 @@ class Index(_Part):
     rebuilt_with_this_model: bool | None = None
     query_and_document_encoder: str | None = None
     corpus_count: int | None = None
+    trained_pair: dict[str, str] | None = None
 
 
 class Target(_Part):

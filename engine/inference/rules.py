@@ -48,12 +48,14 @@ class Decision:
 class RuleBook:
     """Rules in levels, ready for either evaluator. Building it does all checks that need no engine.
 
-    For the reference evaluator ``readers`` holds, by fact and finding, the rules of each level that read it, and
-    ``always`` those that are decided even if nothing is known. Any other is unknown until something it reads is known.
+    ``evaluators`` are the rules of each level for the reference evaluator; ``readers`` are, by fact and finding, those
+    that read it, and ``always`` those that are decided even if nothing is known. Any other is unknown until something
+    it reads is known.
     """
 
     levels: tuple[tuple[str, ...], ...]
     ways: Mapping[tuple[str, bool], tuple[Alternative, ...]]
+    evaluators: tuple[Mapping[str, Evaluator], ...]
     readers: Mapping[str, tuple[Mapping[str, Evaluator], ...]]
     always: tuple[Mapping[str, Evaluator], ...]
     table: PropertyTable
@@ -74,9 +76,10 @@ class RuleBook:
                 raise RuleError(f"{rule}: {error}") from None
         evaluators = {rule: evaluator(condition) for rule, condition in rules.items()}
         levels = levels_of(rules)
-        always = tuple({r: evaluators[r] for r in level if evaluators[r]({}, {}) is not None} for level in levels)
+        by_level = tuple({rule: evaluators[rule] for rule in level} for level in levels)
+        always = tuple({r: decide for r, decide in level.items() if decide({}, {}) is not None} for level in by_level)
         table = PropertyTable(_literals(ways, True), _literals(ways, False))
-        return RuleBook(levels, ways, _readers(rules, levels, evaluators), always, table)
+        return RuleBook(levels, ways, by_level, _readers(rules, by_level), always, table)
 
 
 def _literals(ways: Mapping[tuple[str, bool], tuple[Alternative, ...]], holds: bool) -> list[Literal]:
@@ -85,15 +88,14 @@ def _literals(ways: Mapping[tuple[str, bool], tuple[Alternative, ...]], holds: b
 
 
 def _readers(
-    rules: Mapping[str, Condition], levels: Sequence[Sequence[str]], evaluators: Mapping[str, Evaluator]
+    rules: Mapping[str, Condition], levels: Sequence[Mapping[str, Evaluator]]
 ) -> dict[str, tuple[dict[str, Evaluator], ...]]:
     """By fact and finding: the rules of each level that read it."""
     readers: dict[str, tuple[dict[str, Evaluator], ...]] = {}
     for height, level in enumerate(levels):
-        for rule in level:
+        for rule, decide in level.items():
             for name in (*facts_read(rules[rule]), *findings_read(rules[rule])):
-                found = readers.setdefault(name, tuple({} for _ in levels))
-                found[height][rule] = evaluators[rule]
+                readers.setdefault(name, tuple({} for _ in levels))[height][rule] = decide
     return readers
 
 
@@ -257,12 +259,12 @@ def reference_holds(book: RuleBook, facts: Mapping[str, Value], reported: Mappin
     """The same decisions by the reference evaluator: rule id to True or False, undecided rules left out."""
     states = dict(reported)
     decided: dict[str, bool] = {}
-    for height, always in enumerate(book.always):
-        asked = dict(always)
-        for name in (*facts, *states):
-            if name in book.readers:
-                asked.update(book.readers[name][height])
-        found = {rule: evaluate(facts, states) for rule, evaluate in asked.items()}
+    for height, everything in enumerate(book.evaluators):
+        reading = [book.readers[name][height] for name in (*facts, *states) if name in book.readers]
+        asked = everything
+        if sum(map(len, reading)) < len(everything):  # else to find out who is asked takes longer than to ask
+            asked = {rule: decide for some in (book.always[height], *reading) for rule, decide in some.items()}
+        found = {rule: decide(facts, states) for rule, decide in asked.items()}
         fresh = {rule: value for rule, value in found.items() if value is not None}
         decided |= fresh
         states |= fresh

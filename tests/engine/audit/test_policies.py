@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from engine.audit.folder import Folder
 from engine.audit.intent import parse_intent
 from engine.audit.ledger import Ledger
 from engine.model.audit import AuditResult
-from tests.engine.audit.given import TODAY
+from tests.engine.audit.build.causal_lm import causal_lm, renew_sums
+from tests.engine.audit.given import TODAY, audited
 
 LLM = {"config.json": '{"architectures": ["LlamaForCausalLM"]}'}
 EMBEDDER = {"modules.json": "[]"}
@@ -213,4 +215,20 @@ def test_what_a_waived_cause_explained_stands_alone(tmp_path: Path, auditor: Aud
     result = _judged(auditor, tmp_path, facts, waivers=[waiver])
     gates = {gate.id: gate for gate in result.gates}
     assert gates[NEIGHBOUR].root
+    assert result.verdict == "fail"
+
+
+def test_a_failure_that_does_not_block_explains_none_that_does(tmp_path: Path, auditor: Auditor) -> None:
+    given = causal_lm(tmp_path)
+    file = given.root / "model.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-64:] = b"\xff\x7f" * 32  # NaN in bfloat16
+    (length,) = struct.unpack("<Q", content[:8])
+    header = (b" " + bytes(content[8 : 8 + length]).rstrip(b" ")).ljust(length, b" ")
+    file.write_bytes(struct.pack("<Q", len(header)) + header + bytes(content[8 + length :]))
+    renew_sums(given.root)
+    result = audited(auditor, given)
+    failing = {gate.id: gate for gate in result.gates if gate.status == "fail"}
+    assert failing["container/st-header-json"].severity == "minor"
+    assert failing["weights/nonfinite"].root
     assert result.verdict == "fail"
