@@ -142,7 +142,7 @@ def _pair(checkpoint: Checkpoint, record: Mapping[str, Any] | None, ledger: Ledg
     if not two:
         return
     fact = "audit.embedding.pair_matches"
-    pair = (index.model_extra or {}).get("trained_pair") if index else None
+    pair = index.trained_pair if index else None
     built = record.get("built_with_model_sha256") if record else None
     if not isinstance(pair, dict) or not isinstance(built, str):
         ledger.unknown(
