@@ -48,7 +48,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Folder:
-    """All entries of a folder by relative path, in sorted order. ``truncated`` says that there were too many."""
+    """All entries of a folder by relative path, in sorted order. ``truncated``: there were too many, or too deep."""
 
     root: Path
     entries: Mapping[str, Entry]
@@ -65,14 +65,15 @@ class Folder:
             raise UnreadableError(f"{root} is no folder")
         allowed = _allowed(root)
         entries: dict[str, Entry] = {}
+        too_deep: list[str] = []
         try:
-            for entry in _walk(root, "", allowed, 0):
+            for entry in _walk(root, "", allowed, too_deep):
                 if len(entries) == MAX_ENTRIES:
                     return Folder(root, dict(sorted(entries.items())), truncated=True)
                 entries[entry.path] = entry
         except OSError as error:
             raise UnreadableError(f"{root} cannot be listed: {error.strerror}") from error
-        return Folder(root, dict(sorted(entries.items())))
+        return Folder(root, dict(sorted(entries.items())), truncated=bool(too_deep))
 
     def __contains__(self, path: str) -> bool:
         entry = self.entries.get(path)
@@ -149,14 +150,19 @@ def _allowed(root: Path) -> tuple[Path, ...]:
     return (real, blobs) if real.parent.name == "snapshots" and blobs.is_dir() else (real,)
 
 
-def _walk(root: Path, prefix: str, allowed: tuple[Path, ...], depth: int) -> Iterator[Entry]:
+def _walk(root: Path, prefix: str, allowed: tuple[Path, ...], too_deep: list[str], depth: int = 0) -> Iterator[Entry]:
+    """Every entry below ``prefix``; folders that lie too deep are only noted."""
     with os.scandir(root / prefix) as found:
         items = sorted(found, key=lambda item: item.name)
     for item in items:
         path = prefix + item.name
         if item.is_dir(follow_symlinks=False):
-            if depth < MAX_DEPTH and item.name != ".git":
-                yield from _walk(root, path + "/", allowed, depth + 1)
+            if item.name == ".git":
+                continue
+            if depth < MAX_DEPTH:
+                yield from _walk(root, path + "/", allowed, too_deep, depth + 1)
+            else:
+                too_deep.append(path)
             continue
         status = item.stat(follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):

@@ -196,4 +196,3 @@ def parse_intent(content: bytes, name: str = "intent") -> Intent:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise IntentError(f"{name}: {where}: {first['msg']}") from None
-

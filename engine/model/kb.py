@@ -148,7 +148,7 @@ class Remedy(Frozen):
 
     do: Text
     repairs: Frequency = "usually"
-    minutes: Annotated[float, Field(gt=0, le=100_000)] = 10
+    minutes: Annotated[float, Field(gt=0, le=100_000)] = 10.0
     risk: Risk = "low"
     undo: Text | None = None
 

@@ -98,6 +98,8 @@ def _complete(ledger: Ledger) -> None:
     for share in ("empty", "repeated", "broken", "with_template"):
         ledger.fact(f"audit.evaluation.generations_{share}", 0.0)
     ledger.fact("release.generation_cut_share", 0.0)
+    for kind in ("calls", "imports", "settings", "malformed"):
+        ledger.fact(f"audit.security.pickle_{kind}", 0.0)
     ledger.fact("release.manifest_present", True)
     ledger.fact("release.manifest_matches", True)
 

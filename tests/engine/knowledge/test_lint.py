@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 FACTS, FINDINGS, CHECKS = "facts/run.yaml", "findings/core.yaml", "checks/core.yaml"
 SIGNATURES, GATE = "signatures/core.yaml", "gates/weights/finite.yaml"
+POLICY = "policies/any.yaml"
 CAUSE, RIVAL = "causes/numerics/fp16-overflow.yaml", "causes/optimization/lr-too-high.yaml"
 CASES, HEALTHY = "causes/numerics/fp16-overflow.cases.yaml", "healthy/runs.yaml"
 
@@ -45,6 +46,7 @@ DAMAGES = [
     ("KB106", RIVAL, "family: lr_too_high", "family: lr_to_high", 2, "Did you mean lr_too_high"),
     ("KB107", RIVAL, "status: trial\nstation: optimizer", "station: optimizer\nstatus: trial", 4, "before 'status'"),
     ("KB108", FACTS, "title: {en: Loss scale, zh: 损失缩放}", "title: {en: Loss scale, zh: 损失缩放}\n  aliases: [scale, LR Peak]", 14, "'lr.peak' already means 'amp.loss_scale'"),
+    ("KB109", POLICY, "requires: [weights/finite]", "requires: [weights/finit]", 3, "Did you mean weights/finite"),
     ("KB201", FINDINGS, "{fact: run.precision, is: fp16}", "{fact: run.precision, is: 16}", 3, "is a choice"),
     ("KB201", FINDINGS, "{fact: run.precision, is: fp16}", "{fact: run.precision, is: fp61}", 3, "fp16, bf16"),
     ("KB201", FINDINGS, "{fact: loss.nan, is: true}", "{fact: loss.nan, at_least: 1}", 16, "does not work on"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -25,6 +25,7 @@ from engine.evidence.series import Floats, Ints
 NUMBER = rb"[-+]?(?:\d+(?:,\d{3})*(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|nan|NaN|inf|Infinity)"
 _LONGEST = 2_000  # bytes of a line that is looked at: records of the known tools have at most 600
 _MOST_RANKS = 1 << 16
+_MOST_APART = 4_096  # ranks whose losses are held beside each other
 _MOST_SHAPES = 20_000  # answers kept: 40 MB at the worst
 _POSITION = frozenset({"step", "total", "epoch", "epochs"})
 # one of these is in every record of every dialect; most lines of a log have none
@@ -194,8 +195,10 @@ class LineRecords(Grammar):
             dialect, gathered = self.dialects[number], self._gathered[number]
             columns = {name: joined(pieces) for name, pieces in gathered.columns.items()}
             table = Table(np.concatenate(gathered.lines), columns)
-            own = of_one_rank(np.concatenate(gathered.of_rank))
+            ranks = np.concatenate(gathered.of_rank)
+            own = of_one_rank(ranks)
             if not own.all():
+                self._apart(table, ranks, gathered.ranks)
                 self.remarks.append(f"{np.count_nonzero(~own)} records of other ranks were left out")
                 table = table.take(own)
             if self._hand_over(dialect, table):
@@ -203,6 +206,20 @@ class LineRecords(Grammar):
                 self.records += gathered.records
                 self.last_line = max(self.last_line, gathered.last_line)
         self.name = "+".join(dict.fromkeys(names))
+
+    def _apart(self, table: Table, ranks: Ints, prefixes: Mapping[bytes, int]) -> None:
+        """Keep loss and gradient norm of every rank where one is not finite: it tells who was first."""
+        numbers = {at: without_prefix(text)[1] for text, at in prefixes.items()}
+        steps = table.column("step")
+        for name, (index, values) in table.columns.items():
+            metric = canonical(name).name
+            if metric not in {"loss", "grad_norm"} or np.isfinite(values).all():
+                continue
+            order = np.argsort(ranks[index], kind="stable")
+            for part in np.split(order, np.flatnonzero(np.diff(ranks[index][order])) + 1)[:_MOST_APART]:
+                rank, rows = numbers.get(int(ranks[index[part[0]]])), index[part]
+                if rank is not None and np.isfinite(steps[rows]).all():
+                    self.builder.add(f"{metric}/rank{rank}", steps[rows], values[part], table.lines[rows])
 
     def _hand_over(self, dialect: Dialect, table: Table) -> bool:
         """Tell whether there was a value to hand over."""

@@ -92,6 +92,7 @@ def _record(log: _Log, label: str, limits: Limits, notes: Notes) -> RunRecord:
         segments=built.segments if built is not None else console.segments,
         readings=readings,
         run=run_of(label),
+        times=log.stats.times(),
         not_understood=(*notes.texts, *(built.remarks if built is not None else console.not_understood)),
     )
 

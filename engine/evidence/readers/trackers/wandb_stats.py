@@ -18,7 +18,7 @@ from engine.evidence.readers.names import UNITS
 from engine.evidence.readers.tables.axis import STEP_NAMES, plain
 from engine.evidence.readers.tables.rows import value_of
 from engine.evidence.readers.trackers.protobuf import fields, signed, text
-from engine.evidence.series import Floats, Series
+from engine.evidence.series import Floats, Series, Times
 
 _GPU = re.compile(r"(?:system\.)?gpu\.(?:process\.)?(\d{1,3})\.(gpu|memoryAllocatedBytes)$")
 _HOST = re.compile(r"(?:system\.)?proc\.memory\.rssMB$")
@@ -93,6 +93,14 @@ class Stats:
         if len(self.host[0]) and "host_memory_used" not in taken:
             found.append(self._placed("host_memory_used", np.array(self.host[0]), np.array(self.host[1]) * 2.0**20))
         return tuple(one for one in found if len(one))
+
+    def times(self) -> Times | None:
+        """When rows were logged and the machine was last measured; None with fewer than three rows or no sample."""
+        known = np.unique(np.array(self.steps[0]))
+        latest = max((times[-1] for times, _ in (self.host, *self.cards.values()) if len(times)), default=0.0)
+        if len(known) < 3 or not np.isfinite(known).all() or not np.isfinite(latest) or latest <= 0:
+            return None
+        return Times(float(known[-1]), float(np.diff(known).max()), latest)
 
     def _placed(self, name: str, times: Floats, values: Floats) -> Series:
         """The steps at the times of the samples, between the logged ones."""

@@ -40,3 +40,10 @@ def test_a_column_of_ranks(loss: Losses, value: bool | None) -> None:
     rows = [{"rank": rank, "step": at, "loss": loss(rank, at)} for at in range(1, 41) for rank in range(4)]
     record = readers.read("\n".join(map(json.dumps, rows)).encode(), "log.jsonl")
     assert detect(record.series).value("ranks.nonfinite_alone") is value
+
+
+@pytest.mark.parametrize(("loss", "value"), [(alone, True), (together, False)])
+def test_one_log_of_all_ranks(loss: Losses, value: bool) -> None:
+    lines = (f"[rank{rank}]: {STEP.format(at, loss(rank, at))}" for at in range(1, 41) for rank in range(4))
+    series = readers.read("".join(lines).encode(), "job.log").series
+    assert detect(series).value("ranks.nonfinite_alone") is value

@@ -6,6 +6,7 @@ import struct
 import pytest
 
 from engine.evidence.readers import read, sniff
+from engine.evidence.series import Times
 from engine.model.evidence import FactReading
 
 LABEL = "wandb/run-1-abc/run-abc.wandb"
@@ -83,8 +84,10 @@ def test_system_metrics_stand_at_the_steps_of_their_times(field, wandb, history,
                       if value >> shift])  # fmt: skip
 
     used = {"gpu.0.gpu": 90, "gpu.1.gpu": 0, "gpu.0.memoryAllocatedBytes": 5e9, "proc.memory.rssMB": 100, "disk": 3}
-    records = [stats(1_699_999_000, used), *map(history, rows(10)), stats(1_700_000_010, used)]
+    records = [stats(at, used) for at in (1_699_999_000, 1_700_000_010)] + [*map(history, rows(10))]
+    records.append(stats(1_700_007_200, used))
     record = read(wandb(records), LABEL)
+    assert record.times == Times(1.7e9 + 52.5, pytest.approx(5.25), 1_700_007_200)
     # the idle card is somebody else's, and start-up is no training
     assert column(record, "gpu_utilisation") == [(pytest.approx(20 / 1.05), 90.0)]
     assert column(record, "gpu_memory_used") == [(pytest.approx(20 / 1.05), 5e9)]
