@@ -81,7 +81,7 @@ def test_a_cause_that_cannot_be_is_refused(kb: SmallKb, id_: str, family: str, s
 
 
 def test_without_a_mechanism_to_choose_one_is_asked_for(kb: SmallKb) -> None:
-    for path in (kb.root / "gates", kb.root / "causes"):
+    for path in (kb.root / "policies", kb.root / "gates", kb.root / "causes"):
         path.rename(path.with_name(f".{path.name}"))
     kb.write(
         "checks/core.yaml",
