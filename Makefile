@@ -32,6 +32,7 @@ bench: dev ## rules, the service under load, and large files, against what there
 	.venv/bin/python -m bench.engine
 	.venv/bin/python -m bench.api
 	.venv/bin/python -m bench.evidence
+	.venv/bin/python -m bench.audit
 
 lock: dev ## resolve pyproject.toml anew into both lock files
 	.venv/bin/uv pip compile $(LOCK) --upgrade --group build -o requirements.lock

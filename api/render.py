@@ -28,6 +28,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "high": ("high", "高"),
     "also": ("A second fault is likely as well", "很可能还有第二个问题"),
     "unexplained": ("Not explained by it", "它未能解释"),
+    "resembles": ("the words resemble what is written of it", "措辞与该原因的描述相近"),
     "not_judged": ("Not judged", "未判断"),
     "not_understood": ("Not understood, kept as it is", "未能理解，原样保留"),
     "numbers": ("Worked out", "推算结果"),
@@ -44,6 +45,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "not_enough_evidence": ("not enough evidence", "证据不足"),
 }
 _SHOWN_CAUSES = 5
+_SHOWN_LIKENESS = 1.0  # bits
 _SHOWN_PROOFS = 2
 _SHOWN_CHECKS = 3
 
@@ -126,6 +128,9 @@ def _proof(cause: CauseOut, words: _Words, titles: dict[str, str]) -> Padding:
     parts: list[Styled] = [Styled(f"\n{cause.title}", style="bold"), Styled(cause.meaning)]
     parts += [_evidence_line("+", item) for item in cause.evidence_for[:6]]
     parts += [_evidence_line("−", item) for item in cause.evidence_against[:4]]
+    if cause.resembles >= _SHOWN_LIKENESS:
+        alike = f"{words['resembles']}: {', '.join(cause.resembles_by)}"
+        parts.append(Styled(f"  ~ {cause.resembles:4.1f} bit  {alike}", style="dim"))
     if cause.not_explained:
         parts.append(
             Styled(

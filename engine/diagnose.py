@@ -182,6 +182,7 @@ class Diagnoser:
         explainer = Explainer(
             lang, self._templates[lang], ranking, found.concluded, found.facts,
             self.knowledge.facts, self.knowledge.findings, self.knowledge.checks, _unread(observed),
+            lambda rows: self._similarity.words(observed.text, rows),
         )  # fmt: skip
         return _Worked(observed, found.facts, found.derived, found.decisions, found.answered_by, explainer)
 

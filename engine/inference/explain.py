@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -53,6 +53,7 @@ class Explainer:
     """Puts one case into words, in one language.
 
     ``templates`` is filled with what was worked out of a cause, and may be handed to the next one of this language.
+    ``alike`` gives the words that make the report resemble causes, by their rows.
     """
 
     lang: Lang
@@ -64,6 +65,7 @@ class Explainer:
     finding_definitions: Mapping[str, Finding]
     checks: Mapping[str, Check]
     unread: bool = False
+    alike: Callable[[Sequence[int]], list[list[str]]] | None = None
     _told_of: dict[str, Part] = field(default_factory=dict, init=False, repr=False)
 
     def causes(self, limit: int) -> list[Part]:
@@ -71,9 +73,11 @@ class Explainer:
         lead = self.ranking.lead
         shown_from = self.ranking.network.calibration.shown_from
         order = descending(lead)[:limit]
-        return [self._cause(row) for row in order[lead[order] >= shown_from].tolist()]
+        rows = order[lead[order] >= shown_from].tolist()
+        words = self.alike(rows) if self.alike and rows else [[] for _ in rows]
+        return [self._cause(row, told) for row, told in zip(rows, words, strict=True)]
 
-    def _cause(self, row: int) -> Part:
+    def _cause(self, row: int, words: list[str]) -> Part:
         cause = self.ranking.network.causes[row]
         template = self.templates.get(cause.id)
         if template is None:
@@ -87,6 +91,7 @@ class Explainer:
             "probability": round(float(self.ranking.lead[row]), 4),
             "marginal": round(marginal, 4),
             "resembles": round(float(self.ranking.resemblance[row]), 2),
+            "resembles_by": words if self.ranking.resemblance[row] > 0 else [],
             "evidence_for": [item for item in support if item["bits"] > 0],
             "evidence_against": [item for item in support if item["bits"] < 0],
             "not_explained": [

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ from engine.model.kb import Cause, Finding
 K1 = 1.2
 B = 0.6
 MAX_TEXT = 20_000
+# A word is named as a reason for a likeness from this weight on: common words lie below.
+_HEAVY = 1.0
 _WORDS = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]+")
 _ENDINGS = ("ings", "ing", "edly", "ed", "es", "s", "ly")
 _COMMON_WORDS = """
@@ -42,6 +44,15 @@ def terms(text: str) -> list[str]:
         elif word not in _COMMON and not word.isdigit():
             result.append(_stem(word))
     return result
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The words of a text as they stand in it, Chinese as pairs of characters."""
+    for word in _WORDS.findall(text.lower()):
+        if word[0] >= "\u4e00":
+            yield from (word[i : i + 2] for i in range(len(word) - 1))
+        else:
+            yield word
 
 
 def _stem(word: str) -> str:
@@ -103,17 +114,21 @@ class Similarity:
         # What lies above the cap is taken from all alike: it is the difference between rivals that a text tells best.
         return np.asarray(np.maximum(bits - max(float(bits.max(initial=0.0)) - worth.cap, 0.0), 0.0), np.float64)
 
-    def words(self, text: str, row: int, limit: int = 6) -> list[str]:
-        """The words of ``text`` that make it resemble a cause, those that weigh most first."""
-        weight: dict[str, float] = {}
-        for word in dict.fromkeys(_WORDS.findall(text[:MAX_TEXT].lower())):
-            for part in [word[i : i + 2] for i in range(len(word) - 1)] if word[0] >= "\u4e00" else [word]:
-                for term in terms(part):
-                    if term in self._postings:
-                        rows, weights = self._weights(term)
-                        weight[part] = float(weights[rows == row].sum())
-        heavy = [part for part in weight if weight[part] > 1.0]
-        return sorted(heavy, key=lambda part: (-weight[part], part))[:limit]
+    def words(self, text: str, rows: Sequence[int], limit: int = 6) -> list[list[str]]:
+        """For each of these causes the words of ``text`` that make the likeness, those that weigh most first."""
+        spoken: list[str] = []
+        weights: list[Array] = []
+        for part in dict.fromkeys(_parts(text[:MAX_TEXT])):
+            for term in terms(part):
+                if term in self._postings:
+                    holders, values = self._weights(term)
+                    whole = np.zeros(self._count)
+                    whole[holders] = values
+                    spoken.append(part)
+                    weights.append(whole[list(rows)])
+        table = np.array(weights).reshape(len(spoken), len(rows))
+        order = np.argsort(-table, axis=0, kind="stable")[:limit]
+        return [[spoken[i] for i in order[:, n] if table[i, n] > _HEAVY] for n in range(len(rows))]
 
     def _weights(self, term: str, own: int | None = None, less: int = 0) -> tuple[NDArray[np.intp], Array]:
         """The causes that hold a term, and its BM25 weight in each; ``less`` of its times are left out at ``own``."""

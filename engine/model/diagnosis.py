@@ -63,8 +63,9 @@ class CauseOut(Frozen):
     status: str
     expected: bool = Field(False, description="True: harmless, expected behaviour that looks like a fault.")
     resembles: float = Field(
-        0.0, description="Bits by which the report's words resemble the cause's description; a shift, not a reason."
+        0.0, description="Bits by which the report's words resemble what is written of the cause, apart from findings."
     )
+    resembles_by: list[str] = Field(default=[], description="The words of the report that make the likeness.")
     evidence_for: list[EvidenceOut] = []
     evidence_against: list[EvidenceOut] = []
     not_explained: list[str] = Field(default=[], description="Present findings that this cause does not account for.")

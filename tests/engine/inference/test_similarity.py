@@ -63,7 +63,7 @@ def test_the_words_of_a_likeness_stand_in_the_text() -> None:
     knowledge, similarity = known()
     row = list(knowledge.active_causes).index("numerics/fp16-activation-overflow")
     text = "Activations overflow in fp16"
-    words = similarity.words(text, row)
+    (words,) = similarity.words(text, [row])
     assert words
     assert all(word in text.lower() for word in words)
 

@@ -1,0 +1,1 @@
+"""The audit of a checkpoint against the limits of memory, disk and hashing."""
