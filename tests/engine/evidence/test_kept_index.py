@@ -46,9 +46,10 @@ def test_a_reader_reads_the_same_a_second_time(vocabulary) -> None:
 
 
 def test_likeness_from_the_kept_index(knowledge) -> None:
-    index = similarity.index_of(list(knowledge.active_causes.values()), knowledge.findings)
+    causes, worth = list(knowledge.active_causes.values()), knowledge.calibration.resemblance
+    index = similarity.index_of(causes, knowledge.findings, knowledge.examples)
     kept = json.loads(json.dumps(index))
     for report in REPORTS:
-        bits = similarity.Similarity(index).bits(report, 3.5)
+        bits = similarity.Similarity(index, worth).bits(report)
         assert bits.max() > 0
-        assert bits.tolist() == similarity.Similarity(kept).bits(report, 3.5).tolist()
+        assert bits.tolist() == similarity.Similarity(kept, worth).bits(report).tolist()
