@@ -40,6 +40,7 @@ def template_of(cause: Cause, findings: Mapping[str, Finding], calibration: Cali
         "status": cause.status,
         "expected": cause.expected,
         "resembles": None,
+        "resembles_by": None,
         "evidence_for": None,
         "evidence_against": None,
         "not_explained": None,
