@@ -95,7 +95,9 @@ class Auditor:
         valid = {w.gate: w for w in checkpoint.intent.waivers if w.until >= today}
         judged = _folded([self._judge(gate, held, checkpoint, valid) for gate in self.gates])
         required = _required(chosen, self.gates)
-        verdict = _verdict(judged, required)
+        # A folder without weights is no release, whatever else is in it; states of a sharded run are listed elsewhere.
+        without = ledger.value("audit.has_weights") is False and checkpoint.kind != "distributed"
+        verdict = _verdict(judged, required, without)
         used = {item.gate.id for item in judged if item.status == "waived"}
         gates = [self._worded(item, item.gate.id in required, ledger, facts, lang) for item in judged]
         return AuditResult(
@@ -263,12 +265,12 @@ def _folded(judged: Sequence[_Judged]) -> list[_Judged]:
     ]
 
 
-def _verdict(judged: Sequence[_Judged], required: frozenset[str]) -> Verdict:
-    """Fail by a root blocker or major; incomplete by a required gate without evidence, or if none passed; else pass."""
+def _verdict(judged: Sequence[_Judged], required: frozenset[str], without_weights: bool) -> Verdict:
+    """Fail by a root blocker or major; incomplete where required evidence or the weights are missing; else pass."""
     if any(i.status == "fail" and i.follows_from is None and i.severity in _BLOCKING for i in judged):
         return "fail"
     lacking = any(i.status == "not_enough_evidence" and i.gate.id in required for i in judged)
-    if lacking or not any(i.status == "pass" for i in judged):
+    if lacking or without_weights or not any(i.status == "pass" for i in judged):
         return "incomplete"
     return "pass"
 
@@ -276,8 +278,11 @@ def _verdict(judged: Sequence[_Judged], required: frozenset[str]) -> Verdict:
 def _summary(verdict: Verdict, judged: Sequence[_Judged], required: frozenset[str], lang: Lang) -> str:
     roots = [i for i in judged if i.status == "fail" and i.follows_from is None and i.severity in _BLOCKING]
     lacking = [i for i in judged if i.status == "not_enough_evidence" and i.gate.id in required]
-    titles = "; ".join(item.gate.title.get(lang) for item in (roots or lacking)[:3])
-    return say(verdict, lang, count=len(roots or lacking), titles=titles)
+    named = sorted(roots or lacking, key=lambda item: get_args(Severity).index(item.severity))
+    titles = "; ".join(item.gate.title.get(lang) for item in named[:3]) + ("; …" if len(named) > 3 else "")
+    if verdict == "incomplete" and not named:
+        return say("no_weights", lang)
+    return say(verdict, lang, count=len(named), titles=titles)
 
 
 def _files(checkpoint: Checkpoint) -> list[AuditedFile]:

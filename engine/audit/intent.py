@@ -16,6 +16,8 @@ from engine.audit.yaml_text import safe_yaml
 from engine.model.kb import PARADIGM_ALIASES, Paradigm
 
 MAX_INTENT_BYTES = 1 << 20
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Allowance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class IntentError(ValueError):
@@ -76,8 +78,8 @@ class Target(_Part):
 
     task: str
     metric: str
-    min_value: float | None = None
-    min_gain_over_baseline: float | None = None
+    min_value: Finite | None = None
+    min_gain_over_baseline: Finite | None = None
 
 
 class Neighbour(_Part):
@@ -85,8 +87,8 @@ class Neighbour(_Part):
 
     task: str
     metric: str
-    max_drop_in_stderr_of_difference: float | None = None
-    max_drop: float | None = None
+    max_drop_in_stderr_of_difference: Allowance | None = None
+    max_drop: Allowance | None = None
 
 
 class EvidenceFiles(_Part):

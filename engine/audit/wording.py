@@ -6,8 +6,12 @@ from engine.model.base import Lang, Text
 
 _SENTENCES: dict[str, Text] = {
     "pass": Text(
-        en="Pass: every gate that blocks holds, and the evidence the policy asks for is there.",
-        zh="通过：所有阻断性关卡均成立，且策略所要求的证据齐全。",
+        en="Pass: no gate that blocks fails, and the evidence the policy asks for is there.",
+        zh="通过：没有阻断性关卡失败，且策略所要求的证据齐全。",
+    ),
+    "no_weights": Text(
+        en="Incomplete: there are no weights that could be judged, or no gate could be decided.",
+        zh="证据不足：没有可供判断的权重，或没有任何关卡能够判定。",
     ),
     "fail": Text(
         en="Fail: {count} root failure(s) block the release: {titles}.",

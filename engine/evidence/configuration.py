@@ -19,6 +19,10 @@ AUTOMATIC = "auto"
 """The value by which DeepSpeed, accelerate and axolotl leave an option to another file."""
 
 
+# How a tokenizer treats one of its tokens: no settings of a run, whatever the same words mean elsewhere.
+_OF_A_TOKEN = frozenset({"normalized", "lstrip", "rstrip", "single_word", "special"})
+
+
 def read_config(file: str, content: object, vocabulary: Vocabulary) -> Readings:
     """The facts a configuration holds, from its keys as nested mappings; where a key occurs twice, the outermost.
 
@@ -28,6 +32,8 @@ def read_config(file: str, content: object, vocabulary: Vocabulary) -> Readings:
     """
     options: dict[str, object] = {}
     for path, raw in sorted(_leaves(content), key=lambda leaf: leaf[0].count(".")):
+        if path.rpartition(".")[2] in _OF_A_TOKEN:
+            continue
         options.setdefault(path.removesuffix(".value"), raw)  # W&B: {lr: {value: 1e-4}}
     dialect = dialect_of(options)
     reader = _ConfigReader(file, vocabulary, dialect)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -81,12 +82,33 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
                 f"audit.config.{fact}", "There is no config.json that can be read.", "没有可读的 config.json。"
             )
         return
+    ledger.count("audit.config.impossible", _impossible(config.mapping))
     state_rope(checkpoint, ledger)
     state_context(checkpoint, ledger)
     _quantised(checkpoint, ledger)
     _dtypes(checkpoint, ledger)
     _special_ids(checkpoint, ledger)
     _against_base(checkpoint, ledger)
+
+
+# Whole numbers of at least one, with what no model comes near; and constants that are finite and above zero.
+_SIZES = {
+    "hidden_size": 10**6, "num_hidden_layers": 10_000, "num_attention_heads": 100_000, "num_key_value_heads": 100_000,
+    "intermediate_size": 10**7, "vocab_size": 10**8, "max_position_embeddings": 10**9,
+}  # fmt: skip
+_CONSTANTS = ("rope_theta", "rms_norm_eps", "layer_norm_eps", "initializer_range")
+
+
+def _impossible(config: Mapping[str, Any]) -> Iterator[Place]:
+    """Values of another kind, or beyond any model. A key that is absent or null is left to the library's default."""
+    for key, limit in _SIZES.items():
+        value = config.get(key)
+        if value is not None and (type(value) is not int or not 1 <= value <= limit):
+            yield Place("config.json", key, shown(value), f"a whole number from 1 to {limit:,}", "format")
+    for key in _CONSTANTS:
+        value = config.get(key)
+        if value is not None and (type(value) not in (int, float) or not 0 < value < math.inf):
+            yield Place("config.json", key, shown(value), "a finite number above 0", "format")
 
 
 def _quantised(checkpoint: Checkpoint, ledger: Ledger) -> None:

@@ -98,6 +98,8 @@ def _complete(ledger: Ledger) -> None:
     for share in ("empty", "repeated", "broken", "with_template"):
         ledger.fact(f"audit.evaluation.generations_{share}", 0.0)
     ledger.fact("release.generation_cut_share", 0.0)
+    ledger.fact("audit.config.readable", True)
+    ledger.fact("audit.config.impossible", 0.0)
     for kind in ("calls", "imports", "settings", "malformed"):
         ledger.fact(f"audit.security.pickle_{kind}", 0.0)
     ledger.fact("release.manifest_present", True)
@@ -234,3 +236,11 @@ def test_a_failure_that_does_not_block_explains_none_that_does(tmp_path: Path, a
     assert failing["container/st-header-json"].severity == "minor"
     assert failing["weights/nonfinite"].root
     assert result.verdict == "fail"
+
+
+def test_a_folder_without_weights_is_no_release(tmp_path: Path, auditor: Auditor) -> None:
+    given = causal_lm(tmp_path)
+    (given.root / "model.safetensors").unlink()
+    renew_sums(given.root)
+    for policy in auditor.knowledge.policies:
+        assert audited(auditor, given, policy).verdict != "pass"
