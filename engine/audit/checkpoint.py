@@ -166,11 +166,6 @@ class Checkpoint:
         return found or [tensor for header in self.gguf.values() for tensor in header.tensors]
 
     @cached_property
-    def expected(self) -> Expectation | str:
-        """What tensors the config asks for, or why that cannot be said, in English."""
-        return self.layout if isinstance(self.layout, Expectation) else self.layout.en
-
-    @cached_property
     def layout(self) -> Expectation | Text:
         """What tensors the config asks for, or why that cannot be said."""
         if self.config is None:

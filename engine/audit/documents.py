@@ -1,4 +1,4 @@
-"""JSON and YAML documents of a checkpoint, read with limits; what is wrong with them is kept beside the value."""
+"""JSON documents of a checkpoint, read with limits; what is wrong with them is kept beside the value."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ MAX_TOKENIZER_BYTES = 256 << 20
 class Document:
     """One JSON document. ``value`` is None if it could not be read, and ``problem`` then says why.
 
-    Keys that stand twice in one object are listed in ``repeated``; the last value counts, as for every common reader.
+    Of a key that stands twice in one object the last value counts, as for every common reader.
     """
 
     path: str
     value: Any = None
     problem: str | None = None
-    repeated: tuple[str, ...] = ()
 
     @property
     def mapping(self) -> dict[str, Any]:
@@ -41,24 +40,15 @@ def read_json(folder: Folder, path: str, limit: int = MAX_CONFIG_BYTES) -> Docum
 
 def parse_json(path: str, content: bytes) -> Document:
     """A JSON document from its bytes."""
-    repeated: list[str] = []
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        result = dict(pairs)
-        if len(result) != len(pairs):
-            seen: set[str] = set()
-            repeated.extend(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        return result
-
     try:
-        value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=unique)
+        value = json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         return Document(path, problem=f"not UTF-8 at byte {error.start}")
     except RecursionError:
         return Document(path, problem="nested too deeply")
     except ValueError as error:
         return Document(path, problem=f"not JSON: {error}"[:300])
-    return Document(path, value, repeated=tuple(repeated[:20]))
+    return Document(path, value)
 
 
 def shown(value: object, limit: int = 120) -> str:

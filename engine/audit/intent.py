@@ -134,7 +134,6 @@ class Intent(_Part):
     """The whole intent; see the class's parts. ``license``, ``base_model``: what the model card must name."""
 
     paradigm: Annotated[Paradigm | None, BeforeValidator(_paradigm)] = None
-    paradigm_as_written: str | None = Field(default=None, exclude=True)
     release_kind: Literal["downstream", "index_rebuild", "resume", "internal"] | None = None
     license: str | None = None
     base_model: str | None = None
@@ -190,8 +189,6 @@ def parse_intent(content: bytes, name: str = "intent") -> Intent:
         return Intent()
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise IntentError(f"{name}: an intent is a mapping with keys such as paradigm, release_kind, targets")
-    if isinstance(data.get("paradigm"), str):
-        data["paradigm_as_written"] = data["paradigm"]
     try:
         return Intent.model_validate(data)
     except ValidationError as error:

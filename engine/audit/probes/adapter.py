@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from engine.audit.adapters import PREFIX, Adapter
 from engine.audit.ledger import Place
 from engine.audit.probes.card import front_matter
+from engine.model.base import Text
 
 if TYPE_CHECKING:
     from engine.audit.checkpoint import Checkpoint
@@ -198,8 +199,8 @@ def _base_shapes(checkpoint: Checkpoint) -> dict[str, tuple[int, ...]]:
         return {}
     if base.tensors:
         return {name: tensor.shape for name, tensor in base.tensors.items()}
-    expected = base.expected
-    if isinstance(expected, str):
+    expected = base.layout
+    if isinstance(expected, Text):
         return {}
     found = {expected.root + name: shape for name, shape in expected.shapes.items()}
     if expected.output:

@@ -138,13 +138,3 @@ def torch_lm(folder: Path) -> Given:
     file.unlink()
     renew_sums(given.root)
     return given
-
-
-def legacy_lm(folder: Path) -> Given:
-    """The same in the format before version 1.6."""
-    given = causal_lm(folder)
-    file = given.root / "model.safetensors"
-    (given.root / "pytorch_model.bin").write_bytes(legacy(state_dict(load(file))))
-    file.unlink()
-    renew_sums(given.root)
-    return given
