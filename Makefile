@@ -34,11 +34,12 @@ bench: dev ## rules, the service under load, and large files, against what there
 	.venv/bin/python -m bench.evidence
 	.venv/bin/python -m bench.audit
 
-lock: dev ## resolve pyproject.toml anew into both lock files
+lock: ## resolve pyproject.toml anew into both lock files
+	@test -x .venv/bin/uv || .ci/setup.sh dev
 	.venv/bin/uv pip compile $(LOCK) --upgrade --group build -o requirements.lock
 	.venv/bin/uv pip compile $(LOCK) --upgrade --group build --group dev -c requirements.lock -o requirements-dev.lock
 
-LOCK := pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes --no-header
+LOCK := pyproject.toml --quiet --universal --python-version 3.11 --all-extras --generate-hashes --no-header
 
 clean: ## remove .venv and everything that was made
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .schemathesis
