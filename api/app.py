@@ -1,5 +1,6 @@
 """The web application, made by :func:`create_app`; nothing is shared between two of them."""
 
+import asyncio
 import gc
 import time
 from collections.abc import AsyncIterator
@@ -9,10 +10,15 @@ from typing import TYPE_CHECKING, Any
 from fastapi import FastAPI
 
 from api import errors
+from api.cases.conversation import Conversation
+from api.cases.ranking import Ranker
+from api.cases.service import Cases
 from api.expert import Expert, default_source
+from api.jobs import Handler, Worker
 from api.limits import HeadAsGet, RequestLimits
+from api.mcp import mcp_router, mcp_running
 from api.reader import Source
-from api.routes import audits, calculators, diagnoses, health, pages, pipeline
+from api.routes import audits, calculators, cases, diagnoses, health, pages, pipeline
 from api.routes.knowledge import make_router
 from api.settings import Settings
 from api.store import AuditLimits, AuditStore, KeyStore, Store
@@ -52,10 +58,17 @@ def create_app(settings: Settings, knowledge: Knowledge | None = None, source: S
     app.state.keys = KeyStore(store, _key_limits(settings), time.time)
     app.state.audits = AuditStore(store, AuditLimits(settings.audits_kept, settings.audits_bytes), time.time)
     app.state.expert = Expert(settings, source or default_source(settings, knowledge), metrics)
+    app.state.cases = Cases(store, app.state.expert, Ranker(app.state.expert), settings, time.time)
+    app.state.conversation = Conversation(app.state.cases, app.state.expert)
+    app.state.streams = set()
+    handlers: dict[str, Handler] = {}
+    app.state.worker_handlers = handlers
+    app.state.jobs = Worker(store, handlers, metrics.registry, logger)
     errors.install(app)
     for router in (
         diagnoses.router,
         audits.router,
+        cases.router,
         make_router(),
         pipeline.router,
         calculators.router,
@@ -63,6 +76,8 @@ def create_app(settings: Settings, knowledge: Knowledge | None = None, source: S
         pages.router,
     ):
         app.include_router(router)
+    if settings.mcp:
+        app.include_router(mcp_router())
     app.add_middleware(RequestLimits, settings=settings)
     app.add_middleware(HeadAsGet)
     app.add_middleware(Telemetry, logger=logger, metrics=metrics)
@@ -93,13 +108,18 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     expert: Expert = state.expert
     store: Store = state.store
     logger: FilteringBoundLogger = state.logger
+    state.closing = asyncio.Event()
     await store.start()
     try:
         await expert.start()
         _leave_alone()
-        logger.info("started", kb_version=expert.knowledge.version, kb_digest=expert.knowledge.digest)
-        yield
+        state.jobs.start()
+        async with mcp_running(app):
+            logger.info("started", kb_version=expert.knowledge.version, kb_digest=expert.knowledge.digest)
+            yield
     finally:
+        state.closing.set()
+        await state.jobs.close()
         await expert.close()
         await store.close()
         logger.info("stopped")

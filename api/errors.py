@@ -12,6 +12,7 @@ from starlette.responses import Response
 from api import language
 from api.messages import say
 from api.problem import KINDS, Problem, invalid_input
+from api.store.errors import StoreError
 from api.validation import explain
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def install(app: FastAPI) -> None:
 
 async def _on_problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, Problem)
+    if isinstance(error, StoreError):
+        request.app.state.logger.error("store", request_id=request.state.request_id, reason=error.reason)
     return problem_response(error, request)
 
 

@@ -14,6 +14,7 @@ from api.reader import Collect, Reader, ReaderError, Source, evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from api.audits import AuditJob
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from engine.model.base import Lang
     from engine.model.case import Case
     from engine.model.diagnosis import WhyNotOut
+    from engine.model.observed import Observed
 
 _KINDS = ("facts", "findings", "causes", "checks", "gates")
 
@@ -167,17 +169,36 @@ class Expert:
             Problem: if the submission cannot be read, does not fit, or is empty.
         """
         with self.lease() as generation:
-            diagnoser = generation.diagnoser
-            if self._is_small(submission):
-                observed = diagnoser.collect(submission.case(), ())
-            else:
-                observed = await generation.reader.run(Collect(submission))
-            before = diagnoser.stats.disagreements, diagnoser.stats.rebuilds
-            answer = diagnoser.answer(observed, lang=lang, limit=limit)
-            self._metrics.disagreements.inc(diagnoser.stats.disagreements - before[0])
-            self._metrics.rebuilds.inc(diagnoser.stats.rebuilds - before[1])
-            self._metrics.diagnoses.labels(answer["answered_by"]).inc()
-            return answer
+            observed = await self.collect(generation, submission)
+            return self.answer(generation, observed, lang, limit)
+
+    async def collect(self, generation: Generation, submission: Submission) -> Observed:
+        """Read a submission; a large one in the reading process.
+
+        Raises:
+            Problem: as :meth:`diagnose`.
+        """
+        if self._is_small(submission):
+            return generation.diagnoser.collect(submission.case(), ())
+        observed: Observed = await generation.reader.run(Collect(submission))
+        return observed
+
+    def answer(
+        self,
+        generation: Generation,
+        observed: Observed,
+        lang: Lang,
+        limit: int = 10,
+        passed: AbstractSet[str] = frozenset(),
+    ) -> dict[str, Any]:
+        """Conclude from what was read, and count how it went."""
+        diagnoser = generation.diagnoser
+        before = diagnoser.stats.disagreements, diagnoser.stats.rebuilds
+        answer = diagnoser.answer(observed, lang=lang, limit=limit, passed=passed)
+        self._metrics.disagreements.inc(diagnoser.stats.disagreements - before[0])
+        self._metrics.rebuilds.inc(diagnoser.stats.rebuilds - before[1])
+        self._metrics.diagnoses.labels(answer["answered_by"]).inc()
+        return answer
 
     async def why_not(self, submission: Submission, cause: str, lang: Lang) -> WhyNotOut:
         """Why ``cause`` does not lead the ranking of a submission.

@@ -156,6 +156,32 @@ _MESSAGES: Mapping[str, Words] = MappingProxyType(
             "The case was not read within {seconds:g} seconds. Send fewer or smaller files.",
             "案例未在 {seconds:g} 秒内读完。请少传或传小一些的文件。",
         ),
+        "no-cursor": Words("this is not where a page ends", "这不是页的结尾"),
+        "take-next": Words("Follow the 'next' of the page before.", "请使用上一页的 next。"),
+        "many-streams": Words("Too many streams are open.", "打开的事件流过多。"),
+        "no-case": Words("No case of yours has this id.", "您没有此 id 的案例。"),
+        "no-event": Words("The case has {count} events; {seq} is none of them.", "案例有 {count} 个事件，没有 {seq}。"),
+        "not-retractable": Words(
+            "Event {seq} brought no evidence and no answer, so there is nothing to take back.",
+            "事件 {seq} 未带来证据或回答，无可撤回。",
+        ),
+        "case-resolved": Words("The case is resolved; reopen it first.", "案例已结案；请先重新打开。"),
+        "case-open": Words("The case is open, not resolved.", "案例仍打开，尚未结案。"),
+        "case-changed": Words("The case was changed by others; send it again.", "案例被他人改动；请重发。"),
+        "case-files": Words("the files of one case", "一个案例的文件"),
+        "no-such-fact": Words("there is no fact and no finding with this id", "没有此 id 的事实或发现"),
+        "see-facts": Words("Take an id from /v1/facts or /v1/findings.", "请从 /v1/facts 或 /v1/findings 取 id。"),
+        "no-such-cause": Words("there is no cause with this id", "没有此 id 的原因"),
+        "see-causes": Words(
+            "Take an id from /v1/causes, or say in 'other' what it was.", "请从 /v1/causes 取 id，或在 other 中说明。"
+        ),
+        "no-outcome": Words("neither a cause nor 'other' is given", "既没有 cause 也没有 other"),
+        "no-answer": Words("nothing is answered", "没有回答任何内容"),
+        "send-answer": Words(
+            "Send findings, facts, or the id in 'asked'.", "请发送 findings、facts，或 asked 中的 id。"
+        ),
+        "no-message": Words("the message is empty", "消息是空的"),
+        "send-message": Words("Send some words, numbers or log lines.", "请发送文字、数字或日志行。"),
         "no-audit": Words("No audit is kept under this id.", "没有保存此 id 的审计。"),
         "no-roots": Words(
             "This service audits no checkpoint by its path: TRAINTRIAGE_AUDIT_ROOTS names no folder. Send the files.",

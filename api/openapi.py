@@ -10,6 +10,8 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from api.audits import AuditRequest
+from api.cases.events import Answers, Outcome
+from api.cases.out import Feedback, Message, Retraction
 from api.described import COMPONENTS, ProblemDocument
 from api.idempotency import HEADER, PATTERN
 from engine.calculators.memory import MemoryRequest
@@ -17,7 +19,7 @@ from engine.calculators.tokens import TokensRequest
 from engine.model.case import Case
 from engine.model.kb import PARADIGM_ALIASES
 
-_REQUESTS = (Case, AuditRequest, TokensRequest, MemoryRequest)
+_REQUESTS = (Case, AuditRequest, TokensRequest, MemoryRequest, Answers, Retraction, Outcome, Message, Feedback)
 _DESCRIPTION = """\
 Rule-based diagnosis of training incidents. Send what you have — a sentence, a few numbers, a log — and get ranked
 causes, the evidence for and against each, and the next check to make. The same input gives the same answer.
@@ -26,12 +28,14 @@ Errors are problem documents (RFC 9457). JSON bodies may contain NaN and Infinit
 """
 _TAGS = [
     {"name": "diagnoses", "description": "A case in, ranked causes and next checks out."},
+    {"name": "cases", "description": "An incident that lives: evidence and answers come in, the ranking follows."},
     {"name": "audits", "description": "A checkpoint in; pass, fail or not enough evidence out, gate by gate."},
     {"name": "knowledge", "description": "What the service knows: causes, findings, facts, checks and gates."},
     {"name": "pipeline", "description": "The training step, station by station."},
     {"name": "calculators", "description": "Arithmetic that needs no diagnosis."},
     {"name": "health", "description": "For those who run the service."},
 ]
+_KEEPS_NOTHING = frozenset({"diagnoses", "knowledge", "pipeline", "calculators", "health"})
 # Headers that middleware, route classes and the choice of language read: described here once, not declared by each
 # operation, because the framework's way of handing them over takes a tenth of a small request's time.
 _ACCEPT_LANGUAGE = {
@@ -186,7 +190,7 @@ async def add_examples(app: FastAPI, document: dict[str, Any]) -> None:
     """Put real answers of ``app`` into ``document``, and ids that exist into its parameters.
 
     The service asks itself, so that an example can never differ from what callers get. The requests stand in log
-    and metrics under the request id ``openapi-example``.
+    and metrics under the request id ``openapi-example``. Operations that keep or change anything are never asked.
     """
     import httpx2
 
@@ -194,6 +198,8 @@ async def add_examples(app: FastAPI, document: dict[str, Any]) -> None:
     async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
         for name, operation in operations(document):
             method, path = name.split(" ")
+            if not _KEEPS_NOTHING.issuperset(operation["tags"]):
+                continue
             await _add_parameter_examples(client, path, operation)
             response = await client.request(
                 method,

@@ -108,6 +108,59 @@ _KINDS = (
         ),
     ),
     Kind(
+        "unknown-case",
+        404,
+        Words("No case has this id", "没有此 id 的案例"),
+        Words(
+            "There is no such case, or it is one of another tenant. GET /v1/cases lists those there are.",
+            "没有此案例，或它属于另一租户。GET /v1/cases 列出已有的案例。",
+        ),
+    ),
+    Kind(
+        "unknown-event",
+        404,
+        Words("The case has no such event", "案例中没有此事件"),
+        Words(
+            "Events are numbered from 1; GET /v1/cases/{id}/timeline lists them.",
+            "事件从 1 开始编号；GET /v1/cases/{id}/timeline 列出全部事件。",
+        ),
+    ),
+    Kind(
+        "case-resolved",
+        409,
+        Words("The case is resolved", "案例已结案"),
+        Words(
+            "A resolved case takes no evidence and no answers. Reopen it first: DELETE /v1/cases/{id}/resolution.",
+            "已结案的案例不再接受证据与回答。请先重新打开：DELETE /v1/cases/{id}/resolution。",
+        ),
+    ),
+    Kind(
+        "case-open",
+        409,
+        Words("The case is open", "案例未结案"),
+        Words("Only a resolved case can be opened again.", "只有已结案的案例才能重新打开。"),
+    ),
+    Kind(
+        "case-changed",
+        409,
+        Words("The case was changed meanwhile", "案例同时被别人改动"),
+        Words(
+            "Others change the case faster than this request could follow. Nothing of it was kept; send it again.",
+            "其他人对案例的改动快于此请求。此请求未被保存，请重发。",
+        ),
+    ),
+    Kind(
+        "bad-signature",
+        401,
+        Words("The signature is missing or wrong", "签名缺失或不正确"),
+        Words(
+            "The request has to be signed with a secret that both sides have, over its bytes as they were sent, and by "
+            "a clock that is right. See that the secret is the same on both sides and that nothing on the way changes "
+            "the body.",
+            "请求须用双方共有的密钥对原始字节签名，且时钟要准。请确认双方密钥一致，中途没有改动请求体。",
+        ),
+    ),
+    Kind(
         "outside-roots",
         403,
         Words("This path may not be read", "不允许读取此路径"),
@@ -216,6 +269,26 @@ _KINDS = (
         Words(
             "The knowledge base, the engine or the store is not usable at the moment; /readyz says which.",
             "知识库、引擎或存储暂不可用；/readyz 指出是哪一个。",
+        ),
+    ),
+    Kind(
+        "store-unavailable",
+        503,
+        Words("The store cannot be used now", "存储暂不可用"),
+        Words(
+            "The database does not answer, or takes no writes. Nothing of the request was kept; send it again later. "
+            "The log of the service says why.",
+            "数据库没有应答或不接受写入。此请求未被保存，请稍后重发。原因见服务日志。",
+        ),
+    ),
+    Kind(
+        "store-full",
+        507,
+        Words("The store is full", "存储已满"),
+        Words(
+            "No room is left on the disk of the database. Nothing of the request was kept. Those who run the service "
+            "have to make room; then send it again.",
+            "数据库所在的磁盘已满。此请求未被保存。请服务的维护者腾出空间后重发。",
         ),
     ),
     Kind(

@@ -39,7 +39,7 @@ def run(
     """Serve until SIGTERM or Ctrl-C; requests under way are answered first. ``None``: TRAINTRIAGE_* or the default.
 
     Raises:
-        SettingsError: if a setting cannot be used, or the address is not loopback.
+        SettingsError: if a setting or the store cannot be used, or the address is not loopback.
         OSError: if the port cannot be bound.
     """
     settings = Settings.from_env(
@@ -53,6 +53,7 @@ def run(
     )
     require_loopback(settings.host)
     with _bound(settings.host, settings.port) as listener:
+        asyncio.run(_prepare_store(settings.store_url))
         if settings.workers > 1:
             _run_workers(settings, listener)
         else:
@@ -74,6 +75,24 @@ def require_loopback(host: str) -> None:
             f"the service only listens on loopback (127.0.0.1, ::1 or localhost), not on {host!r}: access keys do not "
             "exist yet, so anybody who reaches the port could use it. Put a proxy that checks who asks in front of it."
         )
+
+
+async def _prepare_store(url: str) -> None:
+    """Bring the store up to date once, before workers start, so that one that cannot be used is said in one line.
+
+    Raises:
+        SettingsError: if it cannot be used.
+    """
+    from api.store import Store, StoreError
+
+    try:
+        store = Store(url)
+        try:
+            await store.start()
+        finally:
+            await store.close()
+    except StoreError as error:
+        raise SettingsError(f"TRAINTRIAGE_STORE_URL: {error}") from None
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -44,8 +44,10 @@ class Settings(Frozen):
     )
     workers: int = Field(1, ge=1, le=64, description="Processes that answer requests.")
     knowledge: Path | None = Field(None, description="Folder of the knowledge base; default: the bundled one.")
-    store_url: Annotated[str, Field(pattern=r"^sqlite:///.")] = Field(
-        default_factory=_default_store, description="SQLAlchemy URL of the embedded store, sqlite:///PATH."
+    store_url: Annotated[str, Field(pattern=r"^(sqlite:///|postgresql(\+asyncpg)?://).")] = Field(
+        default_factory=_default_store,
+        description="Where cases are kept: sqlite:///PATH, or postgresql://USER:PASSWORD@HOST/DATABASE.",
+        repr=False,  # it may hold a password
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log line.")
     max_document_bytes: int = Field(8 * MB, ge=KB, description="Largest JSON body or 'case' part.")
@@ -64,6 +66,8 @@ class Settings(Frozen):
     audits_kept: int = Field(1_000, ge=1, description="Most audits kept; the oldest go first.")
     audits_bytes: int = Field(256 * MB, ge=MB, description="Most bytes of kept audits; the oldest go first.")
     validation_seconds: float = Field(60.0, gt=0, description="Time a new knowledge base may take to load.")
+    mcp: bool = Field(False, description="Serve the tools for chatbots at /mcp; needs the extra 'mcp'.")
+    max_case_bytes: int = Field(256 * MB, ge=MB, description="Most bytes of files in one case.")
     idempotency_seconds: float = Field(86_400.0, gt=0, description="How long answers to a key are kept.")
     idempotency_keys: int = Field(10_000, ge=1, description="Most keys kept; the oldest go first.")
     idempotency_bytes: int = Field(256 * MB, ge=MB, description="Most bytes of kept answers; the oldest go first.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -27,7 +27,7 @@ from engine.model.case import Case
 from engine.model.conditions import Condition, NotOf
 from engine.model.evidence import Value
 from engine.model.kb import Gate
-from engine.model.observed import Observed
+from engine.model.observed import Observed, together
 
 if TYPE_CHECKING:
     from engine.model.diagnosis import Diagnosis, WhyNotOut
@@ -36,8 +36,6 @@ __all__ = ["Diagnoser", "EvidenceFile"]
 
 _PASSES, _FAILS, _ADVICE, _AGAINST = "passes:", "fails:", "advice:", "against:"
 _TIMELINE_LIMIT = 30
-# Where no finding at all is present, words may say which causes to look at, but never lift one above unknown.
-_UNSUPPORTED = 0.25
 
 
 @dataclass(frozen=True)
@@ -106,15 +104,26 @@ class Diagnoser:
         """Read everything there is into facts and reported findings. The result can be sent between processes."""
         return self.collector.collect(case, files)
 
+    def informed(self, observed: Observed, facts: Mapping[str, Any]) -> Observed:
+        """What was observed together with what was answered about it: facts and findings by canonical id."""
+        return together(observed, self.collect(Case(facts=dict(facts))))
+
     def why_not(self, case: Case, cause_id: str, files: Sequence[EvidenceFile] = (), *, lang: Lang = "en") -> WhyNotOut:
         """Why a cause is not (or is) first for this case.
 
         Raises:
             KeyError: if no diagnosed cause has that id.
         """
+        return self.explain(self.collect(case, files), cause_id, lang=lang)
+
+    def explain(self, observed: Observed, cause_id: str, *, lang: Lang = "en") -> WhyNotOut:
+        """The same for what was read already.
+
+        Raises:
+            KeyError: if no diagnosed cause has that id.
+        """
         from engine.model.diagnosis import WhyNotOut
 
-        observed = self.collect(case, files)
         return WhyNotOut.model_validate(self._work(observed, lang).explainer.why_not(cause_id))
 
     def known(self, observed: Observed) -> list[Known]:
@@ -130,14 +139,25 @@ class Diagnoser:
 
         return Diagnosis.model_validate(self.answer(observed, lang=lang, limit=limit, own=own))
 
-    def answer(self, observed: Observed, *, lang: Lang = "en", limit: int = 10, own: str | None = None) -> Part:
-        """The same as plain data in the order of the contract, ready to be written as JSON: what a service sends."""
+    def answer(
+        self,
+        observed: Observed,
+        *,
+        lang: Lang = "en",
+        limit: int = 10,
+        own: str | None = None,
+        passed: Set[str] = frozenset(),
+    ) -> Part:
+        """The same as plain data in the order of the contract, ready to be written as JSON: what a service sends.
+
+        ``passed`` are the ids of checks and questions that could not be answered: they are not proposed again.
+        """
         worked = self._work(observed, lang, own)
         explainer = worked.explainer
         abnormal = explainer.abnormal
-        alike = _unread(observed) and bool(explainer.ranking.resemblance.any())
-        causes = explainer.causes(limit) if abnormal or alike else []
-        planned = self._planner.plan(explainer.ranking) if abnormal else []
+        listed = bool(abnormal) or (_unread(observed) and bool(explainer.ranking.resemblance.any()))
+        causes = explainer.causes(limit) if listed else []
+        planned = self._planner.plan(explainer.ranking, passed=passed) if abnormal else []
         next_checks = [explainer.next_check(item) for item in planned]
         return {
             "kb_version": self.knowledge.version,
@@ -147,9 +167,9 @@ class Diagnoser:
             "answered_by": worked.answered_by,
             "summary": explainer.summary(causes, next_checks),
             "causes": causes,
-            "unknown": explainer.unknown(next_checks),
+            "unknown": explainer.unknown(next_checks, listed),
             "next_checks": next_checks,
-            "families": explainer.families() if abnormal or alike else [],
+            "families": explainer.families() if listed else [],
             "also_likely": explainer.also_likely(causes),
             "findings": [explainer.finding(c) for c in abnormal],
             "context": [explainer.finding(c) for c in explainer.context],
@@ -176,8 +196,6 @@ class Diagnoser:
     def _work(self, observed: Observed, lang: Lang, own: str | None = None) -> _Worked:
         found = self._findings(observed)
         known, alike = _known(found.concluded), self.resemblance(observed, own)
-        if not any(k.present for k in known):
-            alike = alike * _UNSUPPORTED
         ranking = rank(self._network, known, observed.paradigm, alike)
         explainer = Explainer(
             lang, self._templates[lang], ranking, found.concluded, found.facts,

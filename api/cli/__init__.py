@@ -22,8 +22,10 @@ FOUND, USAGE, INCOMPLETE, NOTHING_TO_DO, INTERNAL = 1, 2, 3, 4, 70
 _COMMANDS = {
     "diagnose": ("api.cli.diagnose", "Rank the causes of an incident from files, numbers or a sentence."),
     "audit": ("api.cli.audit", "May this checkpoint go out? Pass, fail or not enough evidence, item by item."),
+    "audit-log": ("api.cli.audit_log", "The log of who did what: verify it, sign how it stands, show it."),
     "calc": ("api.cli.calc", "Tokens per update, and static training memory."),
     "serve": ("api.cli.serve", "Start the REST service on this machine."),
+    "mcp": ("api.cli.mcp", "The tools for a chatbot on this machine (Model Context Protocol)."),
     "demo": ("api.cli.demo", "Start the service, send it a bundled incident, print the answer."),
     "kb": ("api.cli.kb", "Check, test, extend and measure the knowledge base."),
 }

@@ -213,7 +213,8 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _attestation(result: AuditResult, key: Path) -> bytes:
-    from engine.audit.attest import AttestError, attest
+    from engine.audit.attest import attest
+    from engine.audit.signing import AttestError
 
     try:
         return attest(result, key.read_bytes())

@@ -11,7 +11,7 @@ import click
 
 from api.cli import FOUND, Problem
 from api.reports.text import visible
-from engine.audit import attest
+from engine.audit import attest, signing
 from engine.audit.folder import Folder, UnreadableError
 
 
@@ -27,7 +27,7 @@ def verify(envelope: Path, directory: Path, key: Path, as_json: bool) -> None:
     """
     try:
         found = attest.verify(envelope.read_bytes(), Folder.of(directory), key.read_bytes())
-    except (attest.AttestError, UnreadableError, OSError) as error:
+    except (signing.AttestError, UnreadableError, OSError) as error:
         raise Problem("cannot verify", str(error)) from None
     if as_json:
         click.echo(json.dumps(asdict(found) | {"verified": not found.problems}))
@@ -43,7 +43,7 @@ def verify(envelope: Path, directory: Path, key: Path, as_json: bool) -> None:
 @click.argument("path", type=click.Path(path_type=Path))
 def keygen(path: Path) -> None:
     """Write a new Ed25519 key to PATH, for its owner alone, and the public key to PATH.pub."""
-    private, public = attest.keygen()
+    private, public = signing.keygen()
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as stream:

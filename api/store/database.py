@@ -1,81 +1,143 @@
-"""The database of the embedded store: SQLite in WAL mode, migrated at the start, used from one thread of its own."""
+"""The store: SQLite in a file, or PostgreSQL; migrated at the start, used in transactions off the event loop."""
 
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
+import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import create_engine, event, make_url, text
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import make_url, text
+from sqlalchemy.exc import ArgumentError
+
+from api.store.errors import StoreError, may_be_retried, store_error
+from api.store.sqlite import SQLite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from sqlalchemy import Connection
 
 T = TypeVar("T")
-BUSY_SECONDS = 10
 MIGRATIONS = Path(__file__).parent / "migrations"
+TRIES = 6  # of a transaction that others got in the way of
+RETRY_SECONDS = 0.01  # doubles with each try
+
+
+class Database(Protocol):
+    """What differs between the two databases."""
+
+    place: str  # for people; without the password
+
+    def exists(self) -> bool: ...
+    async def migrate(self, upgrade: Callable[[Connection], None]) -> None: ...
+    async def write(self, work: Callable[[Connection], T]) -> T: ...
+    async def read(self, work: Callable[[Connection], T]) -> T: ...
+    async def close(self) -> None: ...
 
 
 class Store:
-    """Runs work on the database off the event loop, one piece after the other, each in a transaction."""
+    """Runs work on the database, each piece in a transaction of its own; whatever it raises rolls that back.
+
+    Work is a plain function of a connection. It may run more than once, so it changes nothing but the database.
+    Everything here raises :class:`StoreError` if the database cannot be used now.
+    """
 
     def __init__(self, url: str) -> None:
-        parsed = make_url(url)
-        if parsed.database:
-            Path(parsed.database).expanduser().parent.mkdir(parents=True, exist_ok=True)
-        self._engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
-        event.listen(self._engine, "connect", _set_up_connection)
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="traintriage-store")
+        try:
+            parsed = make_url(url)
+        except (ArgumentError, ValueError):
+            raise StoreError("the URL of the store cannot be read; in a password, write @ : / as %40 %3A %2F") from None
+        self._database: Database
+        if parsed.get_backend_name() == "postgresql":
+            from api.store.postgresql import PostgreSQL
+
+            self._database = PostgreSQL(parsed)
+        else:
+            self._database = SQLite(parsed)
+
+    @property
+    def place(self) -> str:
+        """Where the data is, without the password."""
+        return self._database.place
 
     async def start(self) -> None:
         """Bring the tables to the newest form; safe if several processes start at once."""
-        await self._off_loop(self._migrate)
+        await _told(lambda: self._database.migrate(_upgrade))
+
+    async def open(self) -> None:
+        """Use a store that is there already, as tools beside the service do; nothing is made or changed.
+
+        Raises:
+            StoreError: if there is none, or its tables are of another version.
+        """
+        if not self._database.exists():
+            raise StoreError(f"there is no store at {self.place}")
+        current = await self.read(lambda connection: MigrationContext.configure(connection).get_current_revision())
+        newest = ScriptDirectory.from_config(_config()).get_current_head()
+        if current != newest:
+            stand = f"at revision {current}" if current else "empty"
+            raise StoreError(f"the store is {stand}, this version needs revision {newest}: start the service once")
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        """The result of ``work`` in a transaction of its own; whatever it raises rolls the transaction back."""
+        """The result of ``work``; once this returns, what it wrote is on the disk.
 
-        def in_transaction() -> T:
-            with self._engine.begin() as connection:
-                return work(connection)
+        SQLite lets one transaction write at a time. PostgreSQL lets them overlap (READ COMMITTED): what is read may
+        have changed when it is written, so let keys and conditions of the update decide, not what was read before.
+        """
+        return await _told(lambda: self._database.write(work))
 
-        return await self._off_loop(in_transaction)
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """The result of ``work``, which writes nothing; it waits for no writer and sees one state of the data."""
+        return await _told(lambda: self._database.read(work))
 
     async def check_writable(self) -> None:
-        """Write and roll back; raises what the database raises."""
-        await self._off_loop(self._write_and_roll_back)
+        """Write, but change nothing."""
+        await self.run(lambda connection: connection.execute(_TOUCH))
 
     async def close(self) -> None:
-        """Close all connections and end the thread."""
-        await self._off_loop(self._engine.dispose)
-        self._thread.shutdown()
-
-    async def _off_loop(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-
-    def _migrate(self) -> None:
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-        with self._engine.begin() as connection:
-            # Taken before the version is read: a second process waits here, and then finds nothing left to do.
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
-
-    def _write_and_roll_back(self) -> None:
-        with self._engine.connect() as connection:
-            connection.execute(text("UPDATE idempotency_keys SET status = status WHERE key = ''"))
-            connection.rollback()
+        """Close all connections."""
+        await self._database.close()
 
 
-def _set_up_connection(connection: Any, _record: Any) -> None:
-    cursor = connection.cursor()
-    # WAL lets readers go on while one writes; with it, NORMAL loses at most the last commits on a power cut,
-    # which for answers that can be computed again is no loss.
-    for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
+_TOUCH = text("UPDATE idempotency_keys SET status = status WHERE key = ''")
+
+
+async def _told(work: Callable[[], Awaitable[T]]) -> T:
+    """Run ``work``, again if another transaction was in its way; errors of the database are told as such."""
+    tries = 0
+    while True:
+        try:
+            return await work()
+        except Exception as error:
+            tries += 1
+            if not may_be_retried(error) or tries == TRIES:
+                told = store_error(error)
+                if told is None:
+                    raise
+                raise told from error
+        # With chance in it, so that those who met do not meet again.
+        await asyncio.sleep(RETRY_SECONDS * 2**tries * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
+
+
+def _upgrade(connection: Connection) -> None:
+    config = _config()
+    scripts = ScriptDirectory.from_config(config)
+    known = {script.revision for script in scripts.walk_revisions()}
+    current = MigrationContext.configure(connection).get_current_revision()
+    if current is not None and current not in known:
+        raise StoreError(
+            f"the store is at revision {current}, of a newer traintriage; this one knows {scripts.get_current_head()}"
+        )
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    return config

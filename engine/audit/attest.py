@@ -1,30 +1,23 @@
 """A signed statement of an audit: which files, by hash, passed and failed which gates; and its verification.
 
-Formats: in-toto Statement v1 with the test-result predicate v0.1, in a DSSE envelope (secure-systems-lab/dsse, protocol
-v1), signed with Ed25519. Keys are PEM. The library is imported when something is signed or verified, and never else.
+Formats: in-toto Statement v1 with the test-result predicate v0.1, in a DSSE envelope (see :mod:`engine.audit.signing`).
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
 
 from engine.audit.folder import Folder, UnreadableError
 from engine.audit.scan import scan
+from engine.audit.signing import AttestError, opened, signed
 from engine.model.audit import AuditResult, encodable
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://in-toto.io/attestation/test-result/v0.1"
 _RESULT = {"pass": "PASSED", "fail": "FAILED", "incomplete": "WARNED"}
-
-
-class AttestError(ValueError):
-    """Something that cannot be signed or read; the message says what and what to do."""
 
 
 @dataclass(frozen=True)
@@ -76,20 +69,8 @@ def attest(result: AuditResult, private_key: bytes) -> bytes:
     Raises:
         AttestError: if the key is none, or a file has no hash.
     """
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    try:
-        key = load_pem_private_key(private_key, password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise AttestError(f"the key cannot be read: {error}") from None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise AttestError("the key is not an Ed25519 private key; make one with `traintriage audit keygen`")
     payload = json.dumps(statement(result), ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
-    signature = {"keyid": key_id(_raw(key.public_key())), "sig": _encoded(key.sign(encoding(payload)))}
-    envelope = {"payload": _encoded(payload), "payloadType": PAYLOAD_TYPE, "signatures": [signature]}
-    return json.dumps(envelope, indent=1).encode()
+    return signed(payload, PAYLOAD_TYPE, private_key)
 
 
 def verify(envelope: bytes, folder: Folder, public_key: bytes) -> Verified:
@@ -98,71 +79,12 @@ def verify(envelope: bytes, folder: Folder, public_key: bytes) -> Verified:
     Raises:
         AttestError: if envelope or key cannot be read at all.
     """
-    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
-    try:
-        key = load_pem_public_key(public_key)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise AttestError(f"the key cannot be read: {error}") from None
-    if not isinstance(key, Ed25519PublicKey):
-        raise AttestError("the key is not an Ed25519 public key")
-    payload, signatures = _opened(envelope)
-    name = key_id(_raw(key))
-    for signature in signatures:
-        try:
-            key.verify(signature, encoding(payload))
-            break
-        except InvalidSignature:
-            continue
-    else:
-        return Verified("unknown", name, 0, ("no signature of this key is valid: the statement proves nothing",))
-    subjects, verdict, problems = _read_statement(payload)
-    return Verified(verdict, name, len(subjects), (*problems, *_differences(subjects, folder)))
-
-
-def keygen() -> tuple[bytes, bytes]:
-    """A new Ed25519 key pair as PEM: private, public."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-
-    key = Ed25519PrivateKey.generate()
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return private, key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-
-
-def encoding(payload: bytes) -> bytes:
-    """What is signed: DSSE's pre-authentication encoding, which binds the payload to its type."""
-    kind = PAYLOAD_TYPE.encode()
-    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
-
-
-def key_id(raw: bytes) -> str:
-    """The name of a public key: SHA-256 of its 32 bytes, in hex."""
-    return hashlib.sha256(raw).hexdigest()
-
-
-def _raw(key: Any) -> bytes:
-    raw: bytes = key.public_bytes_raw()
-    return raw
-
-
-def _encoded(content: bytes) -> str:
-    return base64.b64encode(content).decode()
-
-
-def _opened(envelope: bytes) -> tuple[bytes, list[bytes]]:
-    try:
-        data = json.loads(envelope)
-        if data["payloadType"] != PAYLOAD_TYPE:
-            raise AttestError(f"the payload is {data['payloadType']!r:.80}, not {PAYLOAD_TYPE}")
-        payload = base64.b64decode(data["payload"], validate=True)
-        return payload, [base64.b64decode(item["sig"], validate=True) for item in data["signatures"]]
-    except (ValueError, KeyError, TypeError, RecursionError, binascii.Error) as error:
-        if isinstance(error, AttestError):
-            raise
-        raise AttestError("this is no DSSE envelope: a JSON object with payload, payloadType and signatures") from None
+    found = opened(envelope, PAYLOAD_TYPE, public_key)
+    if not found.valid:
+        why = "no signature of this key is valid: the statement proves nothing"
+        return Verified("unknown", found.key_id, 0, (why,))
+    subjects, verdict, problems = _read_statement(found.payload)
+    return Verified(verdict, found.key_id, len(subjects), (*problems, *_differences(subjects, folder)))
 
 
 def _read_statement(payload: bytes) -> tuple[dict[str, str], str, list[str]]:

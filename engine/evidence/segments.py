@@ -15,6 +15,7 @@ from engine.evidence.directions import directions
 from engine.evidence.lexicon import Hit, Layer
 from engine.evidence.status import Segment
 from engine.evidence.tokens import Sentence, Tokens
+from engine.evidence.turns import with_turns
 
 Part = tuple[Segment, list[Hit]]
 """A segment and the words of the lexicon in it (and, before them, a subject it shares with the segment before)."""
@@ -75,7 +76,7 @@ def _settled(hits: list[Hit], sentence: Sentence, tokens: Tokens) -> list[Hit]:
                 settled.append(Hit(Layer.CONCEPT, UNUSED, hit.start, hit.end))
     for hit in directions(sentence, tokens):
         insort(settled, hit, key=lambda one: one.start)
-    return settled
+    return with_turns(settled, tokens)
 
 
 def _reads_otherwise(hit: Hit, hits: list[Hit], tokens: Tokens) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from engine.evidence import cues
+from engine.evidence.directions import DOWN, UP
 from engine.evidence.lexicon import Hit, Layer
 from engine.evidence.phrases import Match
 from engine.evidence.status import Segment, status_of
 
-_MEASURED = frozenset(
+MEASURED = frozenset(
     """LOSS EVAL_LOSS CRITIC_LOSS ACTOR_LOSS LOSS_SCALE GRAD_NORM GRADIENT ACCURACY LR THROUGHPUT STEP_TIME GPU_UTIL
     GPU_MEMORY HOST_MEMORY REWARD MARGIN KL KL_COEF ENTROPY EXPLAINED_VARIANCE ADVANTAGE IS_RATIO CLIP_SHARE
     REWARD_MODEL HUMAN_EVAL OUTPUT RETRIEVAL SIMILARITY""".split()  # noqa: SIM905 one word each
@@ -29,7 +30,7 @@ def speaks_of_nearest(match: Match, hits: list[Hit], segment: Segment) -> bool:
     if len(match.hits) < 2:
         return True
     for at, subject in enumerate(match.hits):
-        if subject.name not in _MEASURED:
+        if subject.name not in MEASURED:
             continue
         following = match.hits[at + 1] if at + 1 < len(match.hits) else None
         previous = match.hits[at - 1] if at else None
@@ -42,11 +43,13 @@ def speaks_of_nearest(match: Match, hits: list[Hit], segment: Segment) -> bool:
 
 def _between(subject: Hit, predicate: Hit, match: Match, hits: list[Hit], segment: Segment) -> bool:
     """Whether another subject, parted from the first by a verb or a comma, stands before the predicate."""
-    if predicate.name in _MEASURED:
+    if predicate.name in MEASURED:
         return False
     for other in _rivals(subject, match, hits):
         if not subject.end <= other.start < other.end <= predicate.start:
             continue
+        if any(hit.name in (UP, DOWN) and subject.end <= hit.start < hit.end <= other.start for hit in hits):
+            return True  # "falls as the eval loss rises": it has its own
         tokens = segment.tokens
         parted = tokens.clauses[subject.end - 1] != tokens.clauses[other.start] or any(
             segment.has(cue, subject.end, other.start) for cue in _BREAKS
@@ -57,11 +60,9 @@ def _between(subject: Hit, predicate: Hit, match: Match, hits: list[Hit], segmen
 
 
 def _taken(predicate: Hit, subject: Hit, match: Match, hits: list[Hit], segment: Segment) -> bool:
-    """Whether the predicate before the subject, in another clause, has a subject of its own before it."""
+    """Whether the predicate before the subject, in another clause or half of it, has a subject of its own before it."""
     clauses = segment.tokens.clauses
-    if clauses[predicate.end - 1] == clauses[subject.start] and not segment.has(
-        cues.THEN, predicate.end, subject.start
-    ):
+    if clauses[predicate.end - 1] == clauses[subject.start] and not _parts(predicate, subject, segment):
         return False
     return any(
         other.end <= predicate.start and clauses[other.start] == clauses[predicate.start]
@@ -69,11 +70,22 @@ def _taken(predicate: Hit, subject: Hit, match: Match, hits: list[Hit], segment:
     )
 
 
+def _parts(predicate: Hit, subject: Hit, segment: Segment) -> bool:
+    """Whether a new half begins between them: "falls and the eval loss ..."; a Chinese subject begins one by itself."""
+    words = segment.tokens.words
+    return (
+        not words[predicate.start].isascii()
+        or segment.has(cues.THEN, predicate.end, subject.start)
+        or segment.has(cues.AND, predicate.end, subject.start)
+        or words[predicate.end : subject.start].count("as") == 1  # "as well as" joins
+    )
+
+
 def _rivals(subject: Hit, match: Match, hits: list[Hit]) -> list[Hit]:
     return [
         hit
         for hit in hits
-        if hit.layer is Layer.CONCEPT and hit.name in _MEASURED and hit.name != subject.name and not match.covers(hit)
+        if hit.layer is Layer.CONCEPT and hit.name in MEASURED and hit.name != subject.name and not match.covers(hit)
     ]
 
 

@@ -167,6 +167,9 @@ def _concluded(match: Match, segment: Segment, status: Status) -> tuple[Status, 
         return status, False if state else None
     if state is False and is_comparison(target.id):
         return status, None  # "no restart, loss normal" is no failed restart
+    clauses = segment.tokens.clauses
+    if status == "normal" and clauses[match.start] != clauses[match.end - 1]:
+        return status, None  # "it hangs, nvidia-smi is fine": the verdict is about the second half only
     if (
         target.role == "context"
         and not target.id.startswith("unchanged(")

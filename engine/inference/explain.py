@@ -242,7 +242,11 @@ class Explainer:
             "finding": outcome.finding,
             "state": "present" if outcome.present else "absent",
             "probability": round(outcome.probability, 4),
-            "then": [{"cause": cause, "probability": round(p, 4)} for cause, p in outcome.then],
+            "then": [
+                {"cause": cause, "probability": round(p, 4)}
+                for cause, p in outcome.then
+                if p >= self.ranking.network.calibration.shown_from
+            ],
         }
 
     def families(self) -> list[Part]:
@@ -264,11 +268,17 @@ class Explainer:
             if cause["marginal"] >= 0.3 and any(item["finding"] in left_over for item in cause["evidence_for"])
         ]
 
-    def unknown(self, planned: Sequence[Part]) -> Part:
+    @property
+    def _abstain_above(self) -> float:
+        return self.ranking.network.calibration.abstain_above
+
+    def unknown(self, planned: Sequence[Part], listed: bool) -> Part:
+        """What stands beside the causes; all there is if none is ``listed``."""
         if not self.abnormal:
-            return {"probability": 1.0, "why": say("nothing_to_explain", self.lang), "would_help": []}
+            why = say("words_only" if listed else "nothing_to_explain", self.lang)
+            return {"probability": round(self.ranking.unknown, 4) if listed else 1.0, "why": why, "would_help": []}
         linked = [c for c in self.abnormal if c.finding in self.ranking.network.column]
-        if self.ranking.unknown < self.ranking.network.calibration.abstain_above:
+        if self.ranking.unknown < self._abstain_above:
             why = say("residual", self.lang)
         else:
             why = say("few" if len(linked) <= 2 else "unexplained", self.lang, count=len(self.abnormal))
@@ -279,13 +289,14 @@ class Explainer:
         }
 
     def summary(self, causes: Sequence[Part], planned: Sequence[Part]) -> str:
-        if not self.abnormal:
-            return say("not_read" if self.unread else "nothing", self.lang)
         parts = []
-        if self.ranking.unknown >= self.ranking.network.calibration.abstain_above or not causes:
+        if not self.abnormal:
+            parts.append(say("not_read" if self.unread else "nothing", self.lang))
+        elif not causes or self.ranking.unknown >= min(self._abstain_above, causes[0]["probability"]):
             parts.append(say("abstain", self.lang, percent=percent(self.ranking.unknown)))
         for position, cause in enumerate(causes[:2]):
-            key = "then" if position else ("expected" if cause["expected"] else "leads")
+            bare = self.ranking.grounds[self.ranking.network.row[cause["id"]]] <= 0
+            key = "then" if position else "reads_like" if bare else "expected" if cause["expected"] else "leads"
             if position == 0 or cause["probability"] >= 0.1:
                 parts.append(say(key, self.lang, title=cause["title"], percent=percent(cause["probability"])))
         if planned:

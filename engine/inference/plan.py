@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,7 +45,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class _Proposal:
+class Proposal:
     """A check or a question: what it may settle, as columns of the network, and what it costs."""
 
     id: str
@@ -81,26 +81,29 @@ class Planner:
     def __init__(self, network: Network, checks: Mapping[str, Check], findings: Mapping[str, Finding]) -> None:
         self._network = network
         proposals = sorted(_proposals(network, checks, findings), key=lambda proposal: proposal.id)
-        self._proposals = proposals
+        self.proposals = proposals
         self._columns = np.array([column for p in proposals for column in p.columns], dtype=np.intp)
         self._starts = np.cumsum([0, *(len(p.columns) for p in proposals)], dtype=np.intp)[:-1]
         self._costs = np.array([p.cost for p in proposals])
         self._askable = np.zeros(len(network.findings), dtype=bool)
         self._askable[self._columns] = True
 
-    def plan(self, ranking: Ranking, limit: int = 5) -> list[Planned]:
+    def plan(self, ranking: Ranking, limit: int = 5, passed: Set[str] = frozenset()) -> list[Planned]:
         """The best checks and questions under the present posterior, best gain per cost first.
 
-        A check whose findings are all decided is never proposed, nor one that is not expected to teach anything.
+        A check whose findings are all decided is never proposed, nor one that is not expected to teach anything, nor
+        one of the ids ``passed``, which nobody could answer.
         """
-        if not self._proposals:
+        if not self.proposals:
             return []
         view = self._view(ranking)
         # The gain of several findings together is at most the sum of their own: only the promising are worked out.
         at_most = np.add.reduceat(view.gains[self._columns], self._starts)
-        promising = np.flatnonzero(at_most >= MIN_GAIN_BITS)
+        promising = np.array(
+            [n for n in np.flatnonzero(at_most >= MIN_GAIN_BITS) if self.proposals[n].id not in passed], np.intp
+        )
         promising = promising[descending((at_most / self._costs)[promising])][: 2 * limit]
-        rated = [self._rated(view, self._proposals[number]) for number in promising.tolist()]
+        rated = [self._rated(view, self.proposals[number]) for number in promising.tolist()]
         rated.sort(key=lambda item: (-round(item[0] / item[1].cost, 9), item[1].id))
         chosen = _without_repeats([item for item in rated if item[0] >= MIN_GAIN_BITS])[:limit]
         names = self._network.findings
@@ -110,7 +113,7 @@ class Planner:
             for (gain, p, asks), after in zip(chosen, outcomes, strict=True)
         ]
 
-    def _rated(self, view: _View, proposal: _Proposal) -> _Rated:
+    def _rated(self, view: _View, proposal: Proposal) -> _Rated:
         """What a proposal asks that is still open, best first, and what it gains."""
         gains = view.gains[list(proposal.columns)].tolist()
         names = self._network.findings
@@ -159,21 +162,21 @@ class Planner:
         return columns, 1.0 - together
 
 
-_Rated = tuple[float, _Proposal, tuple[int, ...]]
+_Rated = tuple[float, Proposal, tuple[int, ...]]
 
 
-def _proposals(network: Network, checks: Mapping[str, Check], findings: Mapping[str, Finding]) -> Iterator[_Proposal]:
+def _proposals(network: Network, checks: Mapping[str, Check], findings: Mapping[str, Finding]) -> Iterator[Proposal]:
     """Every check that settles what causes show, and every question."""
     costs = network.calibration.costs
     for check in checks.values():
         columns = tuple(network.column[finding] for finding in check.settles if finding in network.column)
         if columns:
             cost = costs.fixed + check.minutes + costs.accelerator * check.accelerators + costs.risk[check.risk]
-            yield _Proposal(check.id, "check", columns, cost)
+            yield Proposal(check.id, "check", columns, cost)
     for name, column in network.column.items():
         # What only a check can tell is not worth asking a person.
         if findings[name].ask is not None and findings[name].visible:
-            yield _Proposal(name, "question", (column,), costs.question + costs.fixed)
+            yield Proposal(name, "question", (column,), costs.question + costs.fixed)
 
 
 def _share_of(rows: NDArray[np.intp], members: NDArray[np.intp], shares: Array, nobody: int) -> Array:

@@ -22,6 +22,8 @@ from engine.model.kb import Paradigm
 __all__ = ["Array", "Evidence", "Known", "Network", "Ranking", "descending", "rank"]
 
 LN2 = float(np.log(2.0))
+# Bits that keep what stands by likeness alone below a cause with firm evidence, where the order would else go by id.
+_BELOW = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class Evidence:
 class Ranking:
     """Posterior over hypotheses. ``lead[c]`` sums to 1 with ``unknown``; ``bits[c, k]`` is finding k's weight for c.
 
+    ``grounds[c]`` are the bits of all findings that speak for c, context aside: with none it stands by likeness alone.
     ``members`` has a row for each hypothesis: up to three causes, nobody in the places left. ``shares`` beside it says
     how the hypothesis' mass is split among them.
     """
@@ -67,6 +70,7 @@ class Ranking:
     marginal: Array
     unknown: float
     bits: Array
+    grounds: Array
     excluded: Mapping[int, Mapping[str, float]]
     resemblance: Array
 
@@ -157,8 +161,10 @@ def rank(
     total = bits.sum(axis=1)
     single = prior + total
     grounds = np.maximum(bits, 0.0) @ evidence.solid
+    firm = np.maximum(bits, 0.0) @ np.where(evidence.prose, 0.0, evidence.solid) > 0
     # Only context in favour: such a cause may be listed, but never above unknown.
     single = np.where(grounds > 0, single, np.minimum(single, -1.0)) + resemblance
+    single = _bounded(single, resemblance, grounds, firm)
     several, scores = _several(network, evidence, prior, resemblance, single, grounds, miss, bits)
     alone = np.full((1 + len(network.causes), 3), network.nobody)
     alone[1:, 0] = np.arange(len(network.causes))
@@ -169,7 +175,22 @@ def rank(
     lead = _by_cause(network, members, weights[:, None] * shares)
     marginal = _by_cause(network, members, np.repeat(weights[:, None], members.shape[1], axis=1))
     unknown = max(0.0, 1.0 - float(lead.sum()))
-    return Ranking(network, evidence, members, shares, weights, lead, marginal, unknown, bits, excluded, resemblance)
+    return Ranking(
+        network, evidence, members, shares, weights, lead, marginal, unknown, bits, grounds, excluded, resemblance
+    )
+
+
+def _bounded(single: Array, resemblance: Array, grounds: Array, firm: NDArray[np.bool_]) -> Array:
+    """The scores, with no cause lifted by likeness alone above unknown or above one that more than prose speaks for.
+
+    What the best of those without a finding of their own has beyond that is taken from all of them: how they differ is
+    what a text tells best.
+    """
+    bare = grounds <= 0
+    lifted = single[bare & (resemblance > 0)]
+    limit = min(0.0, float(single[firm].max()) - _BELOW) if firm.any() else 0.0
+    excess = max(0.0, float(lifted.max(initial=-np.inf)) - limit)
+    return np.where(bare, single - excess, single)
 
 
 def _by_cause(network: Network, members: NDArray[np.intp], values: Array) -> Array:

@@ -105,14 +105,15 @@ class Similarity:
         """
         scores = np.zeros(self._count)
         counted = Counter(terms(text[:MAX_TEXT]))
-        for term, times in counted.items():
-            if term in self._postings:
-                rows, weights = self._weights(term, own, times)
-                scores[rows] += weights
+        shared = [term for term in counted if term in self._postings]
+        for term in shared:
+            rows, weights = self._weights(term, own, counted[term])
+            scores[rows] += weights
         worth = self._worth
         bits = worth.bits * (scores - worth.noise * len(counted))
         # What lies above the cap is taken from all alike: it is the difference between rivals that a text tells best.
-        return np.asarray(np.maximum(bits - max(float(bits.max(initial=0.0)) - worth.cap, 0.0), 0.0), np.float64)
+        excess = max(0.0, float(bits.max(initial=0.0)) - min(worth.cap, worth.per_term * len(shared)))
+        return np.asarray(np.maximum(bits - excess, 0.0), np.float64)
 
     def words(self, text: str, rows: Sequence[int], limit: int = 6) -> list[list[str]]:
         """For each of these causes the words of ``text`` that make the likeness, those that weigh most first."""

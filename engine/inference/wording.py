@@ -10,6 +10,10 @@ _SENTENCES: dict[str, Text] = {
         zh="所给材料中没有发现异常。这不等于一切正常：请看哪些内容尚未判断。",
     ),
     "leads": Text(en="Most likely: {title} ({percent}).", zh="最可能的原因：{title}（{percent}）。"),
+    "reads_like": Text(
+        en="By its words the report is closest to: {title} ({percent}); no finding confirms it yet.",
+        zh="从措辞看，报告最接近：{title}（{percent}）；尚无发现予以证实。",
+    ),
     "expected": Text(
         en="This looks like expected behaviour: {title} ({percent}).", zh="这看起来是正常现象：{title}（{percent}）。"
     ),
@@ -31,6 +35,10 @@ _SENTENCES: dict[str, Text] = {
         en="What remains for a cause that this knowledge base does not hold.", zh="留给本知识库未收录原因的概率。"
     ),
     "nothing_to_explain": Text(en="There is no abnormal finding to explain.", zh="没有需要解释的异常发现。"),
+    "words_only": Text(
+        en="No finding was made; the causes listed rest on the words of the report alone.",
+        zh="没有得出任何发现；所列原因仅依据报告的措辞。",
+    ),
     "reported": Text(en="{title} — reported: “{quote}”", zh="{title}——报告称：“{quote}”"),
     "denied": Text(en="Not the case: {title} — reported: “{quote}”", zh="不成立：{title}——报告称：“{quote}”"),
     "not_read": Text(

@@ -30,10 +30,14 @@ class Caps(Frozen):
 
 
 class Resemblance(Frozen):
-    """What a likeness in words is worth: ``bits`` a point of BM25 beyond ``noise`` points a term, at most ``cap``."""
+    """What a likeness in words is worth: ``bits`` a point of BM25 beyond ``noise`` points a term.
+
+    At most ``cap``, and at most ``per_term`` a different term that some cause has, so that a short report says little.
+    """
 
     bits: Annotated[float, Field(ge=0)]
     noise: Annotated[float, Field(ge=0)]
+    per_term: Annotated[float, Field(ge=0)]
     cap: Annotated[float, Field(ge=0)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,3 +24,18 @@ class Observed:
     judged: tuple[Text, ...] = ()
     not_judged: tuple[tuple[Text, Text], ...] = ()
     text: str = ""
+
+
+def together(evidence: Observed, stated: Observed) -> Observed:
+    """What was read of the evidence, and what was answered about it, as one."""
+    return Observed(
+        facts=evidence.facts + stated.facts,
+        findings=evidence.findings + stated.findings,
+        paradigm=evidence.paradigm or stated.paradigm,
+        digest=hashlib.sha256(f"{evidence.digest}+{stated.digest}".encode()).hexdigest(),
+        not_understood=evidence.not_understood + stated.not_understood,
+        read=evidence.read + stated.read,
+        judged=evidence.judged + stated.judged,
+        not_judged=evidence.not_judged + stated.not_judged,
+        text=evidence.text,
+    )

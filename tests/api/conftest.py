@@ -1,5 +1,6 @@
 """The app with a fake engine, and the app with the real one."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from starlette.testclient import TestClient
 
 from api.app import create_app
 from api.settings import Settings
+from api.store import Store
+from tests.api import postgres
 from tests.api.fake_engine import SOURCE
 
 REPORT = {"report": "the loss is NaN"}
@@ -44,3 +47,35 @@ def real_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient
     store = tmp_path_factory.mktemp("store") / "store.db"
     with a_client(create_app(Settings(store_url=f"sqlite:///{store}"))) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[postgres.Server]:
+    """A PostgreSQL server."""
+    if postgres.programs() is None:
+        pytest.skip("PostgreSQL is not installed (Debian, Ubuntu: apt install postgresql)")
+    with postgres.server(*postgres.FAST) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def migrated(postgresql: postgres.Server) -> str:
+    """The name of a database that holds the empty tables: to copy it is faster than to migrate."""
+
+    async def migrate() -> None:
+        store = Store(postgresql.url("migrated"))
+        await store.start()
+        await store.close()
+
+    postgresql.execute("CREATE DATABASE migrated")
+    asyncio.run(migrate())
+    return "migrated"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a new store: the test runs once on each database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/store.db"
+    server: postgres.Server = request.getfixturevalue("postgresql")
+    return server.new_database(request.getfixturevalue("migrated"))

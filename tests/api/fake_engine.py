@@ -3,8 +3,8 @@
 import os
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -132,7 +132,15 @@ class FakeDiagnoser:
             coverage={"read": read},
         )
 
-    def answer(self, observed: Seen, *, lang: str = "en", limit: int = 10) -> dict[str, Any]:
+    def informed(self, observed: Seen, facts: Mapping[str, Any]) -> Seen:
+        return replace(observed, case=observed.case.model_copy(update={"facts": {**observed.case.facts, **facts}}))
+
+    def explain(self, observed: Seen, cause_id: str, *, lang: str = "en") -> WhyNotOut:
+        return self.why_not(observed.case, cause_id, lang=lang)
+
+    def answer(
+        self, observed: Seen, *, lang: str = "en", limit: int = 10, passed: Set[str] = frozenset()  # noqa: ARG002
+    ) -> dict[str, Any]:
         return self.conclude(observed, lang=lang, limit=limit).model_dump(by_alias=True)
 
     def diagnose(self, case: Case, files: Sequence[Any] = (), *, lang: str = "en", limit: int = 10) -> Diagnosis:

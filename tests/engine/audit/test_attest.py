@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.audit.attest import AttestError, attest, keygen, verify
+from engine.audit.attest import attest, verify
 from engine.audit.decide import Auditor
 from engine.audit.folder import Folder
+from engine.audit.signing import AttestError, keygen
 from tests.engine.audit.build.causal_lm import causal_lm
 from tests.engine.audit.given import audited
 

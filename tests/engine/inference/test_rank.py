@@ -24,9 +24,12 @@ NAMES = [f"f.{letter}" for letter in "abcdef"]
 
 @pytest.fixture
 def ranked(make_cause, make_finding, calibration):
-    """``ranked(causes, known, **changes)``: causes by id as keys of Cause; ``findings`` gives keys of Finding."""
+    """``ranked(causes, known, **changes)``: causes by id as keys of Cause; ``findings`` gives keys of Finding.
 
-    def make(causes, known, *, findings=None, paradigm=None, **changes) -> Ranking:
+    ``alike`` gives the bits of likeness by cause.
+    """
+
+    def make(causes, known, *, findings=None, paradigm=None, alike=None, **changes) -> Ranking:
         extra = findings or {}
         made = [make_cause(name, **keys) for name, keys in causes.items()]
         names = {link.finding for cause in made for link in cause.shows} | {
@@ -34,7 +37,8 @@ def ranked(make_cause, make_finding, calibration):
         }
         defined = {name: make_finding(name, **extra.get(name, {})) for name in sorted(names | set(extra))}
         network = Network.build(made, defined, calibration.model_copy(update=changes))
-        return rank(network, [Known(*item) if isinstance(item, tuple) else item for item in known], paradigm)
+        likeness = np.array([(alike or {}).get(cause.id, 0.0) for cause in network.causes])
+        return rank(network, [Known(*item) if isinstance(item, tuple) else item for item in known], paradigm, likeness)
 
     return make
 
@@ -215,6 +219,36 @@ class TestRules:
         causes = {"x/a": {"shows": {"f.a": "usually"}}, "x/b": {"shows": {"f.a": "usually"}, "paradigms": ["sft"]}}
         dpo = lead(ranked(causes, [present("f.a")], paradigm="dpo"))
         assert dpo["x/a"] / dpo["x/b"] == pytest.approx(4, abs=1e-9)
+
+
+class TestLikeness:
+    CAUSES = {
+        "x/alike": {"shows": {"f.a": "usually"}},
+        "x/close": {"shows": {"f.c": "usually"}},
+        "x/found": {"shows": {"f.b": "usually"}},
+    }
+    ALIKE = {"x/alike": 12.0, "x/close": 10.0}
+
+    @pytest.mark.parametrize("known", [[], [absent("f.b")], [present("f.b", "prose")]])
+    def test_alone_it_lifts_no_cause_above_unknown(self, ranked, known) -> None:
+        result = ranked(self.CAUSES, known, alike=self.ALIKE)
+        assert 0.04 < lead(result)["x/alike"] <= result.unknown
+
+    def test_it_keeps_its_order_below_the_bound(self, ranked) -> None:
+        found = lead(ranked(self.CAUSES, [], alike=self.ALIKE))
+        assert found["x/alike"] / found["x/close"] == pytest.approx(2**2)
+
+    @pytest.mark.parametrize("kind", ["measured", "signature", "answer", "observation"])
+    def test_alone_it_stands_below_what_more_than_prose_speaks_for(self, ranked, kind) -> None:
+        rare = {**self.CAUSES["x/found"], "prior": "rare", "shows": {"f.b": "rarely"}}
+        found = lead(ranked({**self.CAUSES, "x/found": rare}, [present("f.b", kind)], alike=self.ALIKE))
+        assert found["x/alike"] < found["x/found"]
+
+    def test_with_a_finding_it_counts_in_full(self, ranked) -> None:
+        causes = {"x/alike": self.CAUSES["x/alike"]}
+        plain, result = (ranked(causes, [present("f.a")], alike=alike) for alike in ({}, {"x/alike": 5.0}))
+        gained = lead(result)["x/alike"] / result.unknown / (lead(plain)["x/alike"] / plain.unknown)
+        assert gained == pytest.approx(2**5)
 
 
 class TestOnce:

@@ -48,7 +48,16 @@ def test_words_between_do_not_add_to_a_likeness() -> None:
     _, similarity = known()
     text = "The loss went to NaN after the warm-up in fp16 and the loss scale fell to one."
     padded = text + " Zyzzyva qwertz flurb snark grelb wumpus frabj mimsy borog toves."
-    assert similarity.bits(padded).max() < similarity.bits(text).max()
+    assert similarity.bits(padded).max() <= similarity.bits(text).max()
+
+
+def test_a_short_report_says_less_than_a_log_line() -> None:
+    knowledge, similarity = known()
+    worth = knowledge.calibration.resemblance
+    for text in ("GPU fell off the bus", "显存溢出", "Gradient overflow in fp16 activations"):
+        assert 0 < similarity.bits(text).max() <= worth.per_term * len(set(terms(text))) + 1e-9
+    line = -np.log2(knowledge.calibration.leaks["rare"] / knowledge.calibration.links["usually"])
+    assert worth.per_term * 5 < line, "five words"
 
 
 def test_an_example_that_is_left_out_of_its_document_resembles_it_less() -> None:

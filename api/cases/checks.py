@@ -1,0 +1,93 @@
+"""What a change of a case must be like to be taken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from api.cases.events import Added, Answered, Opened, Retracted, Said
+from api.messages import say
+from api.problem import Problem, invalid_input, too_large
+from api.validation import FieldError
+
+if TYPE_CHECKING:
+    from api.cases.events import Answers, Outcome
+    from api.cases.state import CaseState
+    from api.cases.view import CaseView
+    from engine.knowledge.knowledge import Knowledge
+
+
+def require_known_ids(knowledge: Knowledge, answers: Answers) -> None:
+    """Refuse answers that say nothing, or name facts and findings that there are not.
+
+    Raises:
+        Problem: 422.
+    """
+    if answers.is_empty:
+        raise invalid_input((FieldError("body", "", say("no-answer"), say("send-answer")),))
+    errors = [_unknown("findings", name) for name in answers.findings if name not in knowledge.findings]
+    errors += [_unknown("facts", name) for name in answers.facts if not _is_known(knowledge, name)]
+    if errors:
+        raise invalid_input(errors)
+
+
+def require_outcome(knowledge: Knowledge, outcome: Outcome) -> None:
+    """Refuse an outcome without a cause.
+
+    Raises:
+        Problem: 422.
+    """
+    if outcome.cause is None and not outcome.other.strip():
+        raise invalid_input((FieldError("body", "", say("no-outcome"), say("see-causes")),))
+    if outcome.cause is not None:
+        require_cause(knowledge, outcome.cause)
+
+
+def require_cause(knowledge: Knowledge, cause: str) -> None:
+    """Refuse a cause that the knowledge base does not have.
+
+    Raises:
+        Problem: 422.
+    """
+    if cause not in knowledge.causes:
+        raise invalid_input((FieldError("body", "/cause", say("no-such-cause"), say("see-causes")),))
+
+
+def require_size(state: CaseState, limit: int) -> None:
+    """Refuse more than ``limit`` bytes of files.
+
+    Raises:
+        Problem: 413.
+    """
+    if sum(ref.size for ref in state.files) > limit:
+        raise too_large("case-files", limit)
+
+
+def require_open(view: CaseView) -> None:
+    """Refuse to change a resolved case.
+
+    Raises:
+        Problem: 409 ``case-resolved``.
+    """
+    if view.state.is_resolved:
+        raise Problem("case-resolved", say("case-resolved"))
+
+
+def require_retractable(view: CaseView, seq: int) -> None:
+    """Refuse to take back what brought nothing.
+
+    Raises:
+        Problem: 404 ``unknown-event``, or 422.
+    """
+    if not 1 <= seq <= view.head.revision:
+        raise Problem("unknown-event", say("no-event", seq=seq, count=view.head.revision))
+    if not isinstance(view.events[seq - 1].body, Opened | Added | Answered | Said | Retracted):
+        raise Problem("unknown-event", say("not-retractable", seq=seq))
+
+
+def _unknown(part: str, name: str) -> FieldError:
+    escaped = name.replace("~", "~0").replace("/", "~1")
+    return FieldError("body", f"/{part}/{escaped}", say("no-such-fact"), say("see-facts"))
+
+
+def _is_known(knowledge: Knowledge, name: str) -> bool:
+    return name in knowledge.facts or name in knowledge.findings

@@ -1,0 +1,156 @@
+"""The dialogue about a case: a message comes in, its meaning becomes an event, and the reply tells what it changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from api.access import Scope
+from api.access.caller import require
+from api.cases import checks
+from api.cases.events import Answered, Answers, Evidence, Outcome, Said
+from api.messages import say
+from api.problem import invalid_input
+from api.validation import FieldError
+from engine.dialogue import Question, Reply, Turn, cause_meant, question, reply, understand
+from engine.dialogue.questions import opening
+from engine.model.case import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from api.access import Caller
+    from api.cases.events import Body
+    from api.cases.service import Cases
+    from api.cases.view import CaseView
+    from api.expert import Expert
+    from engine.knowledge.knowledge import Knowledge
+    from engine.model.base import Lang
+
+MAX_MESSAGE = 200_000  # characters
+
+
+class Conversation:
+    """Talks about cases. It keeps nothing itself: the case does."""
+
+    def __init__(self, cases: Cases, expert: Expert) -> None:
+        self._cases = cases
+        self._expert = expert
+
+    def first(self, view: CaseView, lang: Lang) -> Reply:
+        """What is said before anybody wrote a message: the ranking so far, and the first question."""
+        passed = len(view.state.passed)
+        return reply(None, view.ranked.data(lang), None, self._expert.knowledge, lang, passed=passed)
+
+    async def say(self, caller: Caller, case_id: str, text: str, lang: Lang | None = None) -> tuple[CaseView, Reply]:
+        """Take a message: answers, numbers, pasted lines, free text, or a wish.
+
+        Args:
+            lang: of the reply; default: that of the reply before, and that of the message where it is another.
+
+        Raises:
+            Problem: 404, 409 if the case is resolved and the message would change it, 422 if it is empty,
+                403 if it would resolve the case and the caller may not.
+        """
+        if not text.strip():
+            raise invalid_input((FieldError("body", "/text", say("no-message"), say("send-message")),))
+        knowledge = self._expert.knowledge
+        turn: Turn | None = None
+
+        def body(view: CaseView) -> Body:
+            nonlocal turn
+            spoken = lang or _spoken(view)
+            turn = understand(text, self._pending(view, spoken), knowledge, spoken)
+            said = _said(text, turn, view, knowledge)
+            if said.outcome is not None:
+                require(caller, Scope.CASES_RESOLVE)
+            if turn.tells_anything or said.retracts:
+                checks.require_open(view)
+            return said
+
+        async def complete(before: CaseView, after: CaseView) -> Body:
+            assert turn is not None
+            said = after.events[-1].body
+            assert isinstance(said, Said)
+            answer = reply(
+                before.ranked.data(turn.lang),
+                after.ranked.data(turn.lang),
+                turn,
+                knowledge,
+                turn.lang,
+                passed=len(after.state.passed),
+                explained=await self._explained(caller, before, turn),
+                undone=bool(said.retracts),
+            )
+            return said.model_copy(update={"reply": answer.model_dump(mode="json"), "lang": turn.lang})
+
+        view = await self._cases.change(caller, case_id, body, complete=complete)
+        assert view.state.reply is not None
+        return view, Reply.model_validate(view.state.reply)
+
+    def _pending(self, view: CaseView, lang: Lang) -> Question | None:
+        """What was asked last; before the first reply, what :meth:`first` asks."""
+        knowledge = self._expert.knowledge
+        if view.state.reply is not None:
+            asked = view.state.reply["question"]
+            return None if asked is None else Question.model_validate(asked)
+        diagnosis = view.ranked.data(lang)
+        asked = question(diagnosis, knowledge, lang)
+        return opening(knowledge, lang) if asked is None and not diagnosis["causes"] else asked
+
+    async def _explained(self, caller: Caller, view: CaseView, turn: Turn) -> Mapping[str, Any] | None:
+        if turn.command is None or turn.command.kind not in ("why", "why-not"):
+            return None
+        cause = cause_meant(turn.command, view.ranked.data(turn.lang))
+        if cause is None or cause not in self._expert.knowledge.active_causes:
+            return None
+        return await self._cases.explain(caller, view.id, cause, turn.lang)
+
+
+def _spoken(view: CaseView) -> Lang:
+    """The language of the last reply, or that in which the case was opened."""
+    last = view.state.reply
+    return last["lang"] if last is not None else view.state.lang
+
+
+def _said(text: str, turn: Turn, view: CaseView, knowledge: Knowledge) -> Said:
+    document = Case.model_validate(turn.evidence).model_dump(exclude_defaults=True) if turn.evidence else {}
+    answers = Answers(
+        asked=turn.asked if turn.findings or turn.facts else None,
+        findings=dict(turn.findings),
+        facts=dict(turn.facts),
+        passed=turn.passed,
+    )
+    return Said(
+        text=text,
+        lang=turn.lang,
+        evidence=Evidence(document=document),
+        answers=answers,
+        retracts=_retracted(turn, view),
+        outcome=_outcome(turn, view, knowledge),
+    )
+
+
+def _retracted(turn: Turn, view: CaseView) -> tuple[int, ...]:
+    """What is taken back: the last thing that was told, or with *restart* all of it."""
+    kind = turn.command.kind if turn.command is not None else None
+    if kind not in ("undo", "restart"):
+        return ()
+    told = [
+        event.seq
+        for event in view.events
+        if event.seq not in view.state.retracted
+        and (
+            isinstance(event.body, Answered)
+            or (isinstance(event.body, Said) and not (event.body.evidence.is_empty and event.body.answers.is_empty))
+        )
+    ]
+    return tuple(told if kind == "restart" else told[-1:])
+
+
+def _outcome(turn: Turn, view: CaseView, knowledge: Knowledge) -> Outcome | None:
+    if turn.command is None or turn.command.kind != "resolve":
+        return None
+    cause = cause_meant(turn.command, view.ranked.data(turn.lang))
+    if cause is not None and cause in knowledge.causes:
+        return Outcome(cause=cause)
+    return Outcome(other=turn.command.words) if turn.command.words else None

@@ -1,0 +1,169 @@
+"""``traintriage audit-log``: see that nothing in the log of who did what was changed, and sign how it stands."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from api.cli import FOUND, Problem
+from api.reports.text import visible
+from engine.audit.signing import AttestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection
+
+    from api.store.audit_log import Checkpoint, Verified
+
+T = TypeVar("T")
+_STORE = click.option("--store", metavar="URL", help="URL of the store. [default: TRAINTRIAGE_STORE_URL]")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.group("audit-log")
+def command() -> None:
+    """The log of every change: who, when, what. Each row is bound to those before it by a hash."""
+
+
+@command.command("verify")
+@_STORE
+@click.option("--against", type=_FILE, help="A signed checkpoint; shows also whether rows were cut off at the end.")
+@click.option("--key", type=_FILE, help="Public Ed25519 key (PEM) of the checkpoint.")
+@_JSON
+def verify(store: str | None, against: Path | None, key: Path | None, as_json: bool) -> None:
+    """Follow the log from its first row to its last.
+
+    Exit codes: 0 every row is there as it was written, 1 not so, 2 wrong use or a store that cannot be read.
+    """
+    if (against is None) != (key is None):
+        raise Problem("wrong use", "--against FILE and --key FILE go together")
+    checkpoint = None
+    if against is not None and key is not None:
+        from api.store.audit_log import read_checkpoint
+
+        try:
+            checkpoint = read_checkpoint(_read(against), _read(key))
+        except AttestError as error:
+            raise Problem("the checkpoint cannot be used", str(error)) from None
+    found = _verified(store, checkpoint)
+    if as_json:
+        problems = list(found.problems)
+        click.echo(json.dumps({"rows": found.size, "hash": found.hash, "verified": not problems, "problems": problems}))
+    else:
+        _tell(found)
+        if not found.problems and checkpoint is None:
+            click.echo(
+                "Rows cut off at the end do not show without a checkpoint: see traintriage audit-log checkpoint."
+            )
+    raise SystemExit(FOUND if found.problems else 0)
+
+
+@command.command("checkpoint")
+@_STORE
+@click.option("--key", required=True, type=_FILE, help="Private Ed25519 key (PEM); traintriage audit keygen makes one.")
+@click.option("--output", required=True, type=_FILE, help="Write the checkpoint here, then keep it elsewhere.")
+def checkpoint(store: str | None, key: Path, output: Path) -> None:
+    """Verify the log, and sign how many rows it has and the hash of the last.
+
+    Exit codes: 0 signed, 1 the log is not as it was written, 2 wrong use or a store that cannot be read.
+    """
+    from api.store.audit_log import Checkpoint, sign_checkpoint
+
+    private = _read(key)
+    found = _verified(store, None)
+    _tell(found)
+    if found.problems:
+        raise SystemExit(FOUND)
+    try:
+        output.write_bytes(sign_checkpoint(Checkpoint(found.size, found.hash, time.time()), private))
+    except AttestError as error:
+        raise Problem("cannot sign", str(error)) from None
+    except OSError as error:
+        raise Problem("cannot write", f"{output}: {error.strerror}") from None
+
+
+@command.command("show")
+@_STORE
+@click.option("--tenant", help="Only rows of this tenant.")
+@click.option("--subject", help="Only rows about this, for instance the id of a case.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Rows at most.")
+@_JSON
+def show(store: str | None, tenant: str | None, subject: str | None, limit: int, as_json: bool) -> None:
+    """Print the latest rows, the newest last."""
+    from api.store.audit_log import latest
+
+    rows = _with_store(store, lambda connection: latest(connection, limit, tenant, subject))
+    if as_json:
+        told = [{**row, "data": json.loads(row["data"])} for row in rows]
+        click.echo(json.dumps({"rows": told}, ensure_ascii=False, indent=2))
+        return
+    for row in rows:
+        at = datetime.datetime.fromtimestamp(row["at"], datetime.UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        parts = (row["seq"], at, row["tenant"], row["actor"], row["action"], row["subject"], row["data"])
+        click.echo(visible("  ".join(str(part) for part in parts)))
+
+
+def _verified(store: str | None, checkpoint: Checkpoint | None) -> Verified:
+    from api.store import audit_log
+
+    return _with_store(store, lambda connection: audit_log.verify(connection, checkpoint))
+
+
+def _tell(found: Verified) -> None:
+    for problem in found.problems:
+        click.echo(visible(problem))
+    if not found.problems:
+        click.echo(f"Verified: {found.size} rows are as they were written; the last has the hash {found.hash}.")
+
+
+def _with_store(url: str | None, work: Callable[[Connection], T]) -> T:
+    """What ``work`` reads in the store, which is left as it is."""
+    from api.settings import Settings, SettingsError
+    from api.store import Store, StoreError
+
+    _refuse_password(url)
+    try:
+        settings = Settings.from_env({"TRAINTRIAGE_STORE_URL": url} if url else os.environ)
+    except SettingsError as error:
+        raise Problem("wrong use", str(error)) from None
+
+    async def once() -> T:
+        store = Store(settings.store_url)
+        try:
+            await store.open()
+            return await store.read(work)
+        finally:
+            await store.close()
+
+    try:
+        return asyncio.run(once())
+    except StoreError as error:
+        raise Problem("the store cannot be read", str(error)) from None
+
+
+def _refuse_password(url: str | None) -> None:
+    """Other users of the machine see the arguments of a command."""
+    from urllib.parse import urlsplit
+
+    try:
+        secret = bool(url and urlsplit(url).password)
+    except ValueError:
+        secret = False
+    if secret:
+        raise Problem("wrong use", "a URL with a password goes into TRAINTRIAGE_STORE_URL, not into an argument")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Problem("cannot read", f"{path}: {error.strerror}") from None

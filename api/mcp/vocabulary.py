@@ -1,0 +1,103 @@
+"""The ids of the knowledge base, found by what a model would call them, and near ones for ids that there are not."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from api.mcp.results import SHORT, FactEntry, Kind, cut
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from engine.knowledge.knowledge import Knowledge
+    from engine.model.base import Lang, Text
+    from engine.model.kb import Fact
+
+_WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
+_READ_FROM_FILES = "audit."  # facts that only an audit of the files can know
+_IN_ID, _IN_ALIAS, _IN_TITLE = 4.0, 3.0, 2.0
+_BEGINS = 0.5  # of that, for a word that only begins so
+_TOGETHER = 6.0  # for all words next to each other
+_FITS = 0.6  # of the best score
+
+
+@dataclass(frozen=True)
+class _Entry:
+    kind: Kind
+    id: str
+    title: Text
+    words: Mapping[str, float]
+    text: str
+
+    def score(self, asked: Sequence[str]) -> float:
+        """Each word asked for counts once, and all of them together once more."""
+        score = sum(self.words.get(word, 0.0) or self._begins(word) for word in dict.fromkeys(asked))
+        return score + (_TOGETHER if f" {' '.join(asked)} " in self.text else 0.0)
+
+    def _begins(self, word: str) -> float:
+        if len(word) < 3:
+            return 0.0
+        return _BEGINS * max((weight for other, weight in self.words.items() if other.startswith(word)), default=0.0)
+
+
+class Vocabulary:
+    """Facts, findings, causes and checks of one knowledge base."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self._knowledge = knowledge
+        stated = [f for f in knowledge.facts.values() if not f.id.startswith(_READ_FROM_FILES) and f.derive is None]
+        self._entries = [
+            *(_entry("fact", fact.id, fact.title, fact.aliases) for fact in stated),
+            *(_entry("finding", finding.id, finding.title) for finding in knowledge.findings.values()),
+            *(_entry("cause", cause.id, cause.title) for cause in knowledge.active_causes.values()),
+            *(_entry("check", check.id, check.title) for check in knowledge.checks.values()),
+        ]
+
+    def search(self, query: str, kind: Kind | None, lang: Lang) -> list[FactEntry]:
+        """What has any of the words asked for, best first, facts before findings; of another kind only if asked."""
+        asked = _WORD.findall(query.lower())
+        kinds = ("fact", "finding") if kind is None else (kind,)
+        scored = [(entry.score(asked), entry) for entry in self._entries if entry.kind in kinds]
+        found = [item for item in scored if item[0] > 0]
+        found.sort(key=lambda item: (-item[0], kinds.index(item[1].kind), len(item[1].words)))
+        return [self._shown(entry, lang) for score, entry in found if score >= _FITS * found[0][0]]
+
+    def near(self, name: str, *kinds: Kind) -> list[str]:
+        """Ids that look like ``name``, else ids whose words are in it."""
+        ids = [entry.id for entry in self._entries if entry.kind in kinds]
+        close = difflib.get_close_matches(name[:100], ids, n=3, cutoff=0.7)
+        if close:
+            return close
+        asked = _WORD.findall(name[:100].lower())
+        scored = [(entry.score(asked), entry.id) for entry in self._entries if entry.kind in kinds]
+        return [id_ for score, id_ in sorted(scored, key=lambda item: -item[0])[:3] if score >= _IN_ID]
+
+    def _shown(self, entry: _Entry, lang: Lang) -> FactEntry:
+        if entry.kind == "fact":
+            return _fact(self._knowledge.facts[entry.id], lang)
+        title = cut(entry.title.get(lang), SHORT)
+        return FactEntry(id=entry.id, kind=entry.kind, title=title, type="bool" if entry.kind == "finding" else "")
+
+
+def _entry(kind: Kind, id_: str, title: Text, aliases: Iterable[str] = ()) -> _Entry:
+    named = [_WORD.findall(name.lower()) for name in (title.en, title.zh, *aliases, id_)]
+    words = dict.fromkeys((*named[0], *named[1]), _IN_TITLE)
+    words |= dict.fromkeys((word for name in named[2:-1] for word in name), _IN_ALIAS)
+    words |= dict.fromkeys(named[-1], _IN_ID)
+    return _Entry(kind, id_, title, words, "|".join(f" {' '.join(name)} " for name in named))
+
+
+def _fact(fact: Fact, lang: Lang) -> FactEntry:
+    return FactEntry(
+        id=fact.id,
+        kind="fact",
+        title=cut(fact.title.get(lang), SHORT),
+        type=fact.type,
+        unit=fact.unit or "",
+        values=list(fact.values or ()),
+        at_least=fact.at_least,
+        at_most=fact.at_most,
+    )

@@ -1,0 +1,179 @@
+"""Jobs: work ordered in a transaction and done after it, at least once, by whichever process gets to it first."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+WAITING, DONE, DEAD = "waiting", "done", "dead"
+JOBS = Table(
+    "jobs",
+    MetaData(),
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("kind", String(64), nullable=False),
+    Column("tenant", String(64), nullable=False),
+    Column("key", String(400), unique=True),
+    Column("payload", Text, nullable=False),  # JSON
+    Column("state", String(8), nullable=False),
+    Column("created", Float, nullable=False),  # seconds since 1970, UTC
+    Column("due", Float, nullable=False),  # while a worker has the job: when its lease ends
+    Column("attempts", Integer, nullable=False),
+    Column("lease", String(32)),
+    Column("error", Text),
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that a worker has. ``attempts`` is 1 in the first run; ``lease`` tells this run from others."""
+
+    id: int
+    kind: str
+    tenant: str
+    key: str | None
+    payload: Mapping[str, Any]
+    attempts: int
+    lease: str
+
+
+def enqueue(
+    connection: Connection,
+    kind: str,
+    payload: Mapping[str, Any],
+    *,
+    tenant: str,
+    after: float = 0.0,
+    key: str | None = None,
+) -> bool:
+    """Order a job in the caller's transaction: it exists if and only if the transaction commits.
+
+    Args:
+        kind: names the handler.
+        payload: JSON values.
+        after: seconds from now before which it does not run.
+        key: a second order with the same key does nothing, also after the job is done.
+
+    Returns:
+        Whether the job was ordered; False if its key was taken.
+    """
+    now = time.time()
+    row = {
+        "kind": kind,
+        "tenant": tenant,
+        "key": key,
+        "payload": json.dumps(dict(payload), separators=(",", ":")),
+        "state": WAITING,
+        "created": now,
+        "due": now + after,
+        "attempts": 0,
+    }
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(JOBS).values(row))
+    except IntegrityError:
+        if key is None:
+            raise
+        return False
+    return True
+
+
+def claim(
+    connection: Connection, kinds: Collection[str], *, now: float, seconds: float, attempts: int, most: int
+) -> list[Job]:
+    """Take up to ``most`` due jobs for ``seconds``; those that never ended in ``attempts`` runs become dead.
+
+    A run that ends a process is counted like one that fails, or it would end one process after the other.
+    """
+    # PostgreSQL passes over the rows that another worker is taking just now; SQLite has one writer at a time.
+    due = (
+        select(JOBS)
+        .where(JOBS.c.state == WAITING, JOBS.c.due <= now, JOBS.c.kind.in_(kinds))
+        .order_by(JOBS.c.due, JOBS.c.id)
+        .limit(most)
+        .with_for_update(skip_locked=True)
+    )
+    taken = []
+    for row in connection.execute(due).all():
+        if row.attempts >= attempts:
+            _change(connection, row.id, state=DEAD, error=row.error or "its process ended in the middle of it")
+            continue
+        lease = uuid.uuid4().hex
+        _change(connection, row.id, due=now + seconds, attempts=row.attempts + 1, lease=lease)
+        payload = json.loads(row.payload)
+        taken.append(Job(row.id, row.kind, row.tenant, row.key, payload, row.attempts + 1, lease))
+    return taken
+
+
+def any_due(connection: Connection, kinds: Collection[str], now: float) -> bool:
+    """Whether :func:`claim` would find a job; needs no lock."""
+    query = select(JOBS.c.id).where(JOBS.c.state == WAITING, JOBS.c.due <= now, JOBS.c.kind.in_(kinds)).limit(1)
+    return connection.execute(query).first() is not None
+
+
+def finish(connection: Connection, job: Job) -> None:
+    """The job is done. If it has a key, that stays taken; its payload goes."""
+    if job.key is None:
+        connection.execute(delete(JOBS).where(*_held(job)))
+    else:
+        connection.execute(update(JOBS).where(*_held(job)).values(state=DONE, payload="{}", lease=None))
+
+
+def postpone(connection: Connection, job: Job, *, due: float, error: str) -> None:
+    """The run failed: the job runs again at ``due``."""
+    connection.execute(update(JOBS).where(*_held(job)).values(due=due, error=error, lease=None))
+
+
+def hand_back(connection: Connection, job: Job, *, due: float) -> None:
+    """The run was cut short by no fault of the job: it runs again at ``due``, and this run does not count."""
+    values = {"due": due, "attempts": job.attempts - 1, "lease": None}
+    connection.execute(update(JOBS).where(*_held(job)).values(values))
+
+
+def bury(connection: Connection, job: Job, *, error: str) -> None:
+    """The job failed too often: it is kept, and not run again."""
+    connection.execute(update(JOBS).where(*_held(job)).values(state=DEAD, error=error, lease=None))
+
+
+def counts(connection: Connection) -> dict[str, int]:
+    """Number of jobs that wait or run, and of dead ones."""
+    query = select(JOBS.c.state, func.count().label("number")).where(JOBS.c.state != DONE).group_by(JOBS.c.state)
+    return {WAITING: 0, DEAD: 0} | {row.state: row.number for row in connection.execute(query)}
+
+
+def forget(connection: Connection, states: Sequence[str], before: float) -> int:
+    """Delete jobs in ``states`` created before a time; how many there were. Their keys are free again."""
+    return connection.execute(delete(JOBS).where(JOBS.c.state.in_(states), JOBS.c.created < before)).rowcount
+
+
+def _change(connection: Connection, job_id: int, **values: Any) -> None:
+    connection.execute(update(JOBS).where(JOBS.c.id == job_id).values(**values))
+
+
+def _held(job: Job) -> tuple[Any, ...]:
+    """The job, as long as nobody else has taken it because its lease was over."""
+    return JOBS.c.id == job.id, JOBS.c.lease == job.lease

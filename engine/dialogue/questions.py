@@ -1,0 +1,194 @@
+"""What to ask next: the planner's best proposal in plain words, with what each answer would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from engine.dialogue.model import Expected, Option, Question
+from engine.dialogue.wording import say
+from engine.knowledge.knowledge import Knowledge
+from engine.model.base import Lang
+from engine.model.conditions import AllOf, AnyOf, Condition, FactOperand, FactTest, FindingTest, NotOf
+from engine.model.kb import Check, Fact, Finding
+
+OPENING = "opening"
+OPENING_OPTIONS = 8
+SHOWN_THEN = 1
+"""The leading cause after an answer says enough beside an option; the diagnosis holds the others."""
+
+
+def question(diagnosis: Mapping[str, Any], knowledge: Knowledge, lang: Lang) -> Question | None:
+    """The most informative question of a diagnosis (as ``Diagnoser.answer`` gives it, in any language).
+
+    None if nothing that is left to ask teaches anything. Where nothing abnormal is known yet, it asks what is wrong.
+    """
+    for proposal in diagnosis["next_checks"]:
+        known = knowledge.findings if proposal["kind"] == "question" else knowledge.checks
+        if proposal["id"] in known:  # the knowledge base may have changed since
+            return _proposed(proposal, knowledge, lang)
+    return None if diagnosis["findings"] else opening(knowledge, lang)
+
+
+def opening(knowledge: Knowledge, lang: Lang) -> Question:
+    """What is wrong at all: the symptoms that most causes show, so that one click leads into the ranking."""
+    shown = [knowledge.findings[id_] for id_ in _telling_symptoms(knowledge)]
+    options = [
+        Option(key=str(n), label=finding.title.get(lang), answers={finding.id: "present"})
+        for n, finding in enumerate(shown, 1)
+    ]
+    options.append(Option(key=str(len(options) + 1), label=say("something-else", lang)))
+    asks = tuple(finding.id for finding in shown)
+    return Question(
+        id=OPENING, kind="opening", text=say("opening", lang), asks=asks, options=tuple(options), several=True
+    )
+
+
+def _telling_symptoms(knowledge: Knowledge) -> list[str]:
+    """Symptoms a person can see, each the one that most causes show of those that no earlier one covers."""
+    calibration = knowledge.calibration
+    weights = {
+        cause.id: {
+            link.finding: calibration.priors[cause.prior] * calibration.links[link.how]
+            for link in cause.shows
+            if (finding := knowledge.findings[link.finding]).role == "symptom" and finding.visible and finding.ask
+        }
+        for cause in knowledge.active_causes.values()
+    }
+    chosen: list[str] = []
+    while len(chosen) < OPENING_OPTIONS:
+        total: dict[str, float] = {}
+        for of_cause in weights.values():
+            for name, weight in of_cause.items():
+                total[name] = total.get(name, 0.0) + weight
+        if not total:
+            break
+        best = min(total, key=lambda name: (-round(total[name], 9), name))
+        chosen.append(best)
+        weights = {cause: of_cause for cause, of_cause in weights.items() if best not in of_cause}
+    return chosen
+
+
+def _proposed(proposal: Mapping[str, Any], knowledge: Knowledge, lang: Lang) -> Question:
+    asks = tuple(finding for finding in proposal["asks"] if finding in knowledge.findings)
+    after = {outcome["state"]: _expected(outcome["then"], knowledge, lang) for outcome in proposal["if"]}
+    if proposal["kind"] == "check":
+        return _check(knowledge.checks[proposal["id"]], asks, after, knowledge, lang)
+    finding = knowledge.findings[proposal["id"]]
+    fact = value_of(finding, knowledge)
+    way = _cheapest_check(finding.id, knowledge)
+    return Question(
+        id=finding.id,
+        kind="question",
+        text=(finding.ask or finding.title).get(lang),
+        how=way.how.get(lang) if way else "",
+        commands=dict(way.commands) if way else {},
+        minutes=way.minutes if way else 0.0,
+        risk=way.risk if way else "none",
+        asks=asks,
+        options=_yes_or_no(finding.id, after, lang, "unknown", "abc" if fact and fact.type == "number" else "123"),
+        value=fact.id if fact else None,
+        value_label=_value_label(fact, lang) if fact else "",
+    )
+
+
+def _check(
+    check: Check, asks: tuple[str, ...], after: Mapping[str, tuple[Expected, ...]], knowledge: Knowledge, lang: Lang
+) -> Question:
+    title = check.title.get(lang)
+    if len(asks) == 1:
+        finding = knowledge.findings[asks[0]]
+        ask = finding.ask.get(lang) if finding.ask else say("is-it-so", lang, title=finding.title.get(lang))
+        text, options = say("see-single", lang, check=title, ask=ask), _yes_or_no(asks[0], after, lang, "not-done")
+    else:
+        text, options = say("see-several", lang, check=title), _which(asks, after, knowledge, lang)
+    return Question(
+        id=check.id,
+        kind="check",
+        text=text,
+        how=check.how.get(lang),
+        commands=dict(check.commands),
+        minutes=check.minutes,
+        risk=check.risk,
+        asks=asks,
+        options=options,
+        several=len(asks) > 1,
+    )
+
+
+def _yes_or_no(
+    finding: str, after: Mapping[str, tuple[Expected, ...]], lang: Lang, pass_label: str, keys: str = "123"
+) -> tuple[Option, ...]:
+    return (
+        Option(key=keys[0], label=say("yes", lang), answers={finding: "present"}, then=after.get("present", ())),
+        Option(key=keys[1], label=say("no", lang), answers={finding: "absent"}, then=after.get("absent", ())),
+        Option(key=keys[2], label=say(pass_label, lang), passes=True),
+    )
+
+
+def _which(
+    asks: tuple[str, ...], after: Mapping[str, tuple[Expected, ...]], knowledge: Knowledge, lang: Lang
+) -> tuple[Option, ...]:
+    """An option for each finding, one for none of them, one for not knowing; the planner looks ahead at the first."""
+    options = [
+        Option(
+            key=str(n),
+            label=knowledge.findings[id_].title.get(lang),
+            answers={id_: "present"},
+            then=after.get("present", ()) if n == 1 else (),
+        )
+        for n, id_ in enumerate(asks, 1)
+    ]
+    none = Option(key=str(len(asks) + 1), label=say("none-of-these", lang), answers=dict.fromkeys(asks, "absent"))
+    return (*options, none, Option(key=str(len(asks) + 2), label=say("not-done", lang), passes=True))
+
+
+def _expected(then: list[Mapping[str, Any]], knowledge: Knowledge, lang: Lang) -> tuple[Expected, ...]:
+    return tuple(
+        Expected(
+            cause=item["cause"], title=cause_title(item["cause"], knowledge, lang), probability=item["probability"]
+        )
+        for item in then[:SHOWN_THEN]
+    )
+
+
+def cause_title(cause: str, knowledge: Knowledge, lang: Lang) -> str:
+    """The title of a cause; its id if the knowledge base does not hold it any more."""
+    return knowledge.causes[cause].title.get(lang) if cause in knowledge.causes else cause
+
+
+def _cheapest_check(finding: str, knowledge: Knowledge) -> Check | None:
+    """The cheapest check that settles a finding: how a person may find out."""
+    ways = [check for check in knowledge.checks.values() if finding in check.settles]
+    return min(ways, key=lambda check: (check.minutes + 10 * check.accelerators, check.id), default=None)
+
+
+def value_of(finding: Finding, knowledge: Knowledge) -> Fact | None:
+    """The one fact whose value decides the finding, if its rule reads nothing else; not where that is yes or no."""
+    if finding.when is None:
+        return None
+    tests = list(_tests(finding.when))
+    names = {test.fact for test in tests if isinstance(test, FactTest)}
+    compared = any(isinstance(test, FactTest) and isinstance(test.operand, FactOperand) for test in tests)
+    if len(names) != 1 or compared or any(isinstance(test, FindingTest) for test in tests):
+        return None
+    fact = knowledge.facts[names.pop()]
+    return fact if fact.type in ("number", "choice") else None
+
+
+def _tests(condition: Condition) -> Iterator[FactTest | FindingTest]:
+    if isinstance(condition, FactTest | FindingTest):
+        yield condition
+    elif isinstance(condition, NotOf):
+        yield from _tests(condition.not_)
+    else:
+        assert isinstance(condition, AllOf | AnyOf)
+        for part in condition.all if isinstance(condition, AllOf) else condition.any:
+            yield from _tests(part)
+
+
+def _value_label(fact: Fact, lang: Lang) -> str:
+    title = fact.title.get(lang)
+    if fact.values is not None:
+        return f"{title} ({', '.join(fact.values)})"
+    return f"{title} ({fact.unit})" if fact.unit else title

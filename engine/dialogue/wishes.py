@@ -1,0 +1,110 @@
+"""What the dialogue answers to a wish of its writer: why, why not, how, undo, what else, done, help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.dialogue.model import Command, Question
+from engine.dialogue.questions import cause_title
+from engine.dialogue.wording import say
+from engine.inference.wording import percent
+from engine.knowledge.knowledge import Knowledge
+from engine.model.base import Lang
+
+Diagnosed = Mapping[str, Any]
+
+REASONS = 4
+MISSING = 3
+MORE = 4
+_PLAIN = ("help", "language", "restart", "stop")
+
+
+def cause_meant(command: Command, diagnosis: Diagnosed) -> str | None:
+    """The cause a command is about: by name, by its place in the ranking, or for *why* the one in front."""
+    if command.cause is not None or command.words:
+        return command.cause
+    causes = diagnosis["causes"]
+    place = command.place or (1 if command.kind in ("why", "why-not") else 0)
+    return causes[place - 1]["id"] if 1 <= place <= len(causes) else None
+
+
+def granted(
+    command: Command,
+    diagnosis: Diagnosed,
+    pending: Question | None,
+    knowledge: Knowledge,
+    lang: Lang,
+    explained: Diagnosed | None,
+    undone: bool,
+) -> list[str]:
+    """The paragraphs that answer the command; the ranking is told elsewhere."""
+    if command.kind in _PLAIN:
+        return [say(command.kind, lang)]
+    if command.kind == "undo":
+        return [say("undone" if undone else "nothing-undone", lang)]
+    if command.kind == "how":
+        return [_how(pending, lang)]
+    if command.kind == "more":
+        return [_more(diagnosis, lang)]
+    if command.kind == "resolve":
+        return [_resolved(command, diagnosis, knowledge, lang)]
+    if command.kind in ("why", "why-not"):
+        return [_why(command, diagnosis, knowledge, lang, explained)]
+    return []
+
+
+def _how(pending: Question | None, lang: Lang) -> str:
+    if pending is None or not pending.how:
+        return say("no-way", lang)
+    commands = [f"  {line}" for command in pending.commands.values() for line in command.splitlines()]
+    return "\n".join([say("find-out", lang, how=pending.how), *commands])
+
+
+def _more(diagnosis: Diagnosed, lang: Lang) -> str:
+    titles = [check["title"] for check in diagnosis["next_checks"][1 : 1 + MORE]]
+    if not titles:
+        return say("no-more", lang)
+    return say("more", lang, checks=("; " if lang == "en" else "；").join(titles))
+
+
+def _resolved(command: Command, diagnosis: Diagnosed, knowledge: Knowledge, lang: Lang) -> str:
+    cause = cause_meant(command, diagnosis)
+    if cause is not None:
+        return say("resolved", lang, title=cause_title(cause, knowledge, lang))
+    return say("resolved-other", lang, words=command.words) if command.words else say("resolve-which", lang)
+
+
+def _why(command: Command, diagnosis: Diagnosed, knowledge: Knowledge, lang: Lang, explained: Diagnosed | None) -> str:
+    cause = cause_meant(command, diagnosis)
+    if cause is None:
+        known = diagnosis["causes"] and command.place
+        return say("no-place", lang, place=command.place) if known else say("nothing-yet", lang)
+    title = cause_title(cause, knowledge, lang)
+    listed = next((item for item in diagnosis["causes"] if item["id"] == cause), None)
+    if explained is not None and explained["cause"] == cause:
+        return "\n".join([say("why", lang, title=title, percent=percent(explained["probability"])),
+                          *_reasons(explained["supporting"], explained["opposing"], lang),
+                          *_lacking(explained, knowledge, lang)])  # fmt: skip
+    if listed is None:
+        return say("not-in-ranking", lang, title=title)
+    lines = [say("why", lang, title=title, percent=percent(listed["probability"]))]
+    lines += _reasons(listed["evidence_for"], listed["evidence_against"], lang)
+    if listed["resembles"] > 0:
+        lines.append(say("likeness", lang, bits=f"{listed['resembles']:.1f}"))
+    return "\n".join(lines)
+
+
+def _reasons(supporting: list[Diagnosed], opposing: list[Diagnosed], lang: Lang) -> list[str]:
+    lines = [say("for", lang, because=item["because"], bits=f"{item['bits']:.1f}") for item in supporting[:REASONS]]
+    return lines + [
+        say("against", lang, because=item["because"], bits=f"{item['bits']:.1f}") for item in opposing[:REASONS]
+    ]
+
+
+def _lacking(explained: Diagnosed, knowledge: Knowledge, lang: Lang) -> list[str]:
+    lines = [say("missing", lang, title=item["title"]) for item in explained["missing"][:MISSING]]
+    return lines + [
+        say("outweighed", lang, title=cause_title(item["cause"], knowledge, lang), percent=percent(item["probability"]))
+        for item in explained["outweighed_by"][:1]
+    ]
