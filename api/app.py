@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 
-from api import errors
+from api import errors, mcp, slack
+from api.access.authentication import Authenticator, provider_of
+from api.access.gates import Access, Gates
 from api.cases.conversation import Conversation
 from api.cases.ranking import Ranker
 from api.cases.service import Cases
 from api.expert import Expert, default_source
 from api.jobs import Handler, Worker
-from api.limits import HeadAsGet, RequestLimits
-from api.mcp import mcp_router, mcp_running
+from api.limits import HeadAsGet, RequestLimits, SecureHeaders
+from api.outbound import Outbound
 from api.reader import Source
 from api.routes import audits, calculators, cases, diagnoses, health, pages, pipeline
 from api.routes.knowledge import make_router
@@ -64,6 +66,8 @@ def create_app(settings: Settings, knowledge: Knowledge | None = None, source: S
     handlers: dict[str, Handler] = {}
     app.state.worker_handlers = handlers
     app.state.jobs = Worker(store, handlers, metrics.registry, logger)
+    if (slack_config := slack.config_of(settings)) is not None:
+        slack.install(app, slack_config)
     errors.install(app)
     for router in (
         diagnoses.router,
@@ -76,11 +80,16 @@ def create_app(settings: Settings, knowledge: Knowledge | None = None, source: S
         pages.router,
     ):
         app.include_router(router)
-    if settings.mcp:
-        app.include_router(mcp_router())
+    mcp.install(app)
+    app.state.outbound = outbound = Outbound.of(settings)
+    app.state.gates = gates = Gates()
+    authenticator = Authenticator(settings, store, provider_of(settings, outbound, time.time))
+    # The last one added is the first to see a request.
+    app.add_middleware(Access, settings=settings, gates=gates, authenticator=authenticator)
     app.add_middleware(RequestLimits, settings=settings)
     app.add_middleware(HeadAsGet)
     app.add_middleware(Telemetry, logger=logger, metrics=metrics)
+    app.add_middleware(SecureHeaders, settings=settings)
     return app
 
 
@@ -108,18 +117,20 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     expert: Expert = state.expert
     store: Store = state.store
     logger: FilteringBoundLogger = state.logger
+    state.gates.learn(app)
     state.closing = asyncio.Event()
     await store.start()
     try:
         await expert.start()
         _leave_alone()
         state.jobs.start()
-        async with mcp_running(app):
+        async with mcp.running(app):
             logger.info("started", kb_version=expert.knowledge.version, kb_digest=expert.knowledge.digest)
             yield
     finally:
         state.closing.set()
         await state.jobs.close()
         await expert.close()
+        await state.outbound.close()
         await store.close()
         logger.info("stopped")

@@ -10,6 +10,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from api import language
+from api.access import caller_of
 from api.messages import say
 from api.multipart import close_form
 from api.problem import Problem, invalid_input
@@ -51,6 +52,7 @@ class IdempotentRoute(APIRoute):
 
 async def _once(request: Request, key: str, answer: Callable[[Request], Coroutine[Any, Any, Response]]) -> Response:
     keys: KeyStore = request.app.state.keys
+    key = _of_caller(request, key)
     claim = await keys.claim(key, await _digest(request), f"{request.method} {request.url.path}")
     if claim.outcome is Outcome.IN_FLIGHT:
         raise Problem("key-in-flight", say("in-flight"), headers={"Retry-After": "1"})
@@ -82,6 +84,12 @@ def _key_of(request: Request) -> str | None:
         error = FieldError("header", f"/{HEADER}", say("no-key"), say("send-key"))
         raise invalid_input((error,))
     return sent.strip('"')
+
+
+def _of_caller(request: Request, key: str) -> str:
+    """What the key is stored as: the same key of two callers is two keys."""
+    caller = caller_of(request)
+    return hashlib.sha256("\n".join((caller.tenant, caller.id, key)).encode()).hexdigest()
 
 
 async def _digest(request: Request) -> str:

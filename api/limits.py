@@ -1,4 +1,7 @@
-"""What is refused before a route sees it: other hosts, compressed bodies, bodies that are too large or too slow."""
+"""What is refused before a route sees it: other hosts and sites, compressed bodies, bodies that are too large or slow.
+
+And the headers that every answer has.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from starlette.requests import Request
 
 from api.errors import problem_response
 from api.media import FORMATS, MULTIPART, media_type
-from api.messages import say
+from api.messages import Words, say
 from api.problem import Problem, too_large
 
 if TYPE_CHECKING:
@@ -21,10 +24,12 @@ if TYPE_CHECKING:
 
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _PORT = re.compile(r":\d{0,5}$")
+_ANY = "*"
+_CROSS_SITE = Words("The Origin header names a page of another host.", "Origin 头写的是其他主机的页面。")
 
 
 class RequestLimits:
-    """ASGI middleware: 400 for another host, 408, 413 and 415 for bodies that are not taken.
+    """ASGI middleware: 400 for another host, 403 for another site, 408, 413 and 415 for bodies that are not taken.
 
     Bytes are counted as they arrive, whatever Content-Length says or does not say.
     """
@@ -33,6 +38,8 @@ class RequestLimits:
         self.app = app
         own = f"[{settings.host}]" if ":" in settings.host else settings.host
         self.hosts = dict.fromkeys((*_LOOPBACK, own, *settings.allowed_hosts))
+        # Where a key is needed, a page that reaches the service under a name of its own can do nothing there.
+        self.is_any_host = settings.access == "keys" and _ANY in settings.allowed_hosts
         self.settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,8 +67,12 @@ class RequestLimits:
 
     def _check_host(self, headers: Headers) -> None:
         sent = headers.getlist("host")
-        if len(sent) != 1 or _PORT.sub("", sent[0].lower()) not in self.hosts:
+        if len(sent) != 1 or not (self.is_any_host or _PORT.sub("", sent[0].lower()) in self.hosts):
             raise Problem("unknown-host", say("unknown-host", hosts=", ".join(self.hosts)))
+        # A browser lets any page send a form, without asking; it cannot leave out or change this header.
+        origin = headers.get("origin")
+        if origin is not None and origin.lower().partition("://")[2] != sent[0].lower():
+            raise Problem("cross-site", _CROSS_SITE)
 
     def _watched(self, receive: Receive, what: str, limit: int) -> Receive:
         received = 0
@@ -109,6 +120,43 @@ class HeadAsGet:
         inner = {**scope, "method": "GET"}
         await self.app(inner, receive, without_body)
         scope["route"] = inner.get("route")
+
+
+class SecureHeaders:
+    """ASGI middleware, outermost: headers that keep an answer from being framed, guessed at, embedded or stored."""
+
+    def __init__(self, app: ASGIApp, *, settings: Settings) -> None:
+        self.app = app
+        self.always = [
+            (b"x-content-type-options", b"nosniff"),
+            (b"x-frame-options", b"DENY"),
+            (b"cross-origin-resource-policy", b"same-origin"),
+        ]
+        if settings.hsts_seconds:
+            self.always.append((b"strict-transport-security", f"max-age={settings.hsts_seconds}".encode()))
+        self.unless_set = {
+            b"referrer-policy": b"no-referrer",
+            b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+            b"cache-control": b"no-store",
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass everything on, adding to the head of an answer."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def secured(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = {name.lower() for name, _ in message["headers"]}
+                message["headers"] = [
+                    *(header for header in message["headers"] if header[0].lower() != b"x-content-type-options"),
+                    *self.always,
+                    *(header for header in self.unless_set.items() if header[0] not in own),
+                ]
+            await send(message)
+
+        await self.app(scope, receive, secured)
 
 
 def _check_headers(headers: Headers, what: str, limit: int) -> None:

@@ -9,6 +9,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
+from api.access import Caller, Scope
+from api.access.described import add_security
 from api.audits import AuditRequest
 from api.cases.events import Answers, Outcome
 from api.cases.out import Feedback, Message, Retraction
@@ -19,6 +21,8 @@ from engine.calculators.tokens import TokensRequest
 from engine.model.case import Case
 from engine.model.kb import PARADIGM_ALIASES
 
+# A tenant of its own, so that an answer never shows what somebody keeps.
+_EXAMPLES = Caller("openapi-examples", "local", "the service itself", frozenset(Scope))
 _REQUESTS = (Case, AuditRequest, TokensRequest, MemoryRequest, Answers, Retraction, Outcome, Message, Feedback)
 _DESCRIPTION = """\
 Rule-based diagnosis of training incidents. Send what you have — a sentence, a few numbers, a log — and get ranked
@@ -79,6 +83,7 @@ def base_document(app: FastAPI) -> dict[str, Any]:
     schemas["Text"] = {"type": "string", "description": "A text in the language of the answer."}
     for schema in schemas.values():
         _in_one_language(schema)
+    add_security(app, document)
     for path, operation in operations(document):
         _add_headers(path, operation)
         _drop_framework_errors(operation)
@@ -194,7 +199,10 @@ async def add_examples(app: FastAPI, document: dict[str, Any]) -> None:
     """
     import httpx2
 
-    transport = httpx2.ASGITransport(app=app)
+    async def as_the_service(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, "state": {"caller": _EXAMPLES, "refusal": None}}, receive, send)
+
+    transport = httpx2.ASGITransport(app=as_the_service)
     async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
         for name, operation in operations(document):
             method, path = name.split(" ")

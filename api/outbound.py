@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import httpx2
 
 from api.settings import OUTGOING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
+
+    import httpx2
 
     from api.settings import Settings
 
@@ -53,26 +52,29 @@ class Outbound:
 
     def __init__(
         self,
-        addresses: Iterable[str],
+        addresses: Sequence[str],
         *,
         proxy: str | None = None,
         ca: str | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
+        self._client: httpx2.AsyncClient | None = None
+        self._allowed: frozenset[tuple[str, bytes, int | None]] = frozenset()
+        if not addresses:
+            return
+        import ssl
+
+        import httpx2  # both take a while to load, and most services call nobody
+
         self._allowed = frozenset(_place(httpx2.URL(address)) for address in addresses)
-        # The certificates take some 20 ms to load: only where there is somewhere to go.
-        self._client = (
-            httpx2.AsyncClient(
-                verify=ssl.create_default_context(cafile=ca),
-                trust_env=False,
-                follow_redirects=False,
-                proxy=proxy,
-                transport=transport,
-                limits=httpx2.Limits(max_connections=MOST_CONNECTIONS),
-                headers={"User-Agent": "traintriage", "Accept-Encoding": "identity"},
-            )
-            if self._allowed
-            else None
+        self._client = httpx2.AsyncClient(
+            verify=ssl.create_default_context(cafile=ca),
+            trust_env=False,
+            follow_redirects=False,
+            proxy=proxy,
+            transport=transport,
+            limits=httpx2.Limits(max_connections=MOST_CONNECTIONS),
+            headers={"User-Agent": "traintriage", "Accept-Encoding": "identity"},
         )
 
     @classmethod
@@ -107,6 +109,8 @@ class Outbound:
         """
         if self._client is None:
             raise ForbiddenAddressError("the settings name no address to call")
+        import httpx2
+
         try:
             made = self._client.build_request(method, url, timeout=seconds, **request)
         except (httpx2.InvalidURL, UnicodeError) as error:

@@ -45,8 +45,15 @@ class Meter:
         self._clock = clock
         self._steady: dict[tuple[str, str], float] = {}
 
+    def take(self, rate: Rate, kind: str, key: str) -> float:
+        """Seconds until ``key`` may do it; 0 if it may now, which is then counted."""
+        wait = self.wait(rate, kind, key)
+        if not wait:
+            self.count(rate, kind, key)
+        return wait
+
     def wait(self, rate: Rate, kind: str, key: str) -> float:
-        """Seconds until ``key`` may do it; 0 if it may now."""
+        """Seconds until ``key`` may do it; 0 if it may now. Nothing is counted."""
         now = self._clock()
         ahead = self._after(rate, kind, key, now) - now - rate.seconds
         return ahead if ahead > 1e-6 else 0.0  # sums of steps are not exact

@@ -1,4 +1,4 @@
-"""Start the service: one process or several, on loopback, reloading its knowledge on SIGHUP."""
+"""Start the service: one process or several, reloading its knowledge on SIGHUP."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ def run(
     """Serve until SIGTERM or Ctrl-C; requests under way are answered first. ``None``: TRAINTRIAGE_* or the default.
 
     Raises:
-        SettingsError: if a setting or the store cannot be used, or the address is not loopback.
+        SettingsError: if a setting or the store cannot be used, or the address is too open.
         OSError: if the port cannot be bound.
     """
     settings = Settings.from_env(
@@ -51,7 +52,10 @@ def run(
         store_url=store_url,
         log_level=log_level,
     )
-    require_loopback(settings.host)
+    if settings.access == "open":
+        require_loopback(settings.host)
+    if settings.oidc_issuer:
+        _check_provider(settings)
     with _bound(settings.host, settings.port) as listener:
         asyncio.run(_prepare_store(settings.store_url))
         if settings.workers > 1:
@@ -72,9 +76,22 @@ def require_loopback(host: str) -> None:
         is_loopback = False
     if not is_loopback:
         raise SettingsError(
-            f"the service only listens on loopback (127.0.0.1, ::1 or localhost), not on {host!r}: access keys do not "
-            "exist yet, so anybody who reaches the port could use it. Put a proxy that checks who asks in front of it."
+            f"without access keys the service only listens on loopback (127.0.0.1, ::1 or localhost), not on {host!r}, "
+            "where anybody who reaches the port could use it. Set TRAINTRIAGE_ACCESS=keys, and make keys with "
+            "traintriage keys create."
         )
+
+
+def _check_provider(settings: Settings) -> None:
+    """See that what is said of the identity provider fits together, before workers start.
+
+    Raises:
+        SettingsError: if it does not.
+    """
+    from api.access.authentication import provider_of
+    from api.outbound import Outbound
+
+    provider_of(settings, Outbound.of(settings), time.time)
 
 
 async def _prepare_store(url: str) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import Depends
+from starlette.requests import HTTPConnection, Request
 
-if TYPE_CHECKING:
-    from starlette.requests import HTTPConnection
+from api.access.refusals import forbidden, unauthenticated
 
 
 class Scope(enum.StrEnum):
@@ -45,35 +45,58 @@ class Caller:
     scopes: frozenset[Scope]
 
 
-LOCAL = Caller("default", "local", "local", frozenset(Scope))
+TENANT = "default"  # of an open service, and of keys that name no other
+LOCAL = Caller(TENANT, "local", "local", frozenset(Scope))
 
 
 def caller_of(request: HTTPConnection) -> Caller:
-    """Who sent ``request``."""
-    caller: Caller = getattr(request.state, "caller", LOCAL)
+    """Who sent ``request``, on a route that needs a scope. (On a public one there may be nobody, which raises.)"""
+    caller: Caller | None = request.state.caller
+    if caller is None:
+        raise RuntimeError("a public route has no caller")
     return caller
 
 
-def require(caller: Caller, scope: Scope) -> None:
-    """Refuse a caller without ``scope``."""
-    assert scope in caller.scopes
+def require(request: HTTPConnection, scope: Scope) -> None:
+    """Let through only a caller with ``scope``.
+
+    Raises:
+        Problem: 401 if nobody has said, or proved, who they are; 403 if they may not.
+    """
+    caller: Caller | None = request.state.caller
+    if caller is None:
+        raise request.state.refusal or unauthenticated(request, "no-credentials")
+    require_scope(caller, scope)
+
+
+def require_scope(caller: Caller, scope: Scope) -> None:
+    """Let through only a caller with ``scope``.
+
+    Raises:
+        Problem: 403 if they may not.
+    """
+    if scope not in caller.scopes:
+        raise forbidden(scope)
 
 
 def needs(scope: Scope) -> Any:
     """A dependency that lets through only callers with ``scope``."""
 
-    def check() -> None:
-        return
+    async def check(request: Request) -> None:
+        require(request, scope)
 
-    check.__dict__["scope"] = scope
-    return Depends(check)
+    return _declaring(check, scope)
 
 
 def public() -> Any:
     """A dependency that says: everybody may ask this."""
 
-    def check() -> None:
+    async def check() -> None:
         return
 
-    check.__dict__["scope"] = None
+    return _declaring(check, None)
+
+
+def _declaring(check: Any, scope: Scope | None) -> Any:
+    check.scope = scope  # what :mod:`api.access.gates` looks for
     return Depends(check)

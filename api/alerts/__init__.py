@@ -46,6 +46,11 @@ def install(app: FastAPI, outbound: Outbound) -> None:
         handlers[webhooks.KIND] = hooks
         cases.outbox.append(hooks.order)
     if settings.pagerduty_routing_key is not None:
+        if not settings.pagerduty_events_url:
+            raise SettingsError(
+                "TRAINTRIAGE_PAGERDUTY_EVENTS_URL: say where to send, https://events.pagerduty.com/v2/enqueue, or in "
+                "the EU https://events.eu.pagerduty.com/v2/enqueue"
+            )
         events = pagerduty.PagerDutyWork(
             cases,
             outbound,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from api.access import Scope
-from api.access.caller import require
+from api.access.caller import require_scope
 from api.cases import checks
 from api.cases.events import Answered, Answers, Evidence, Outcome, Said
 from api.messages import say
@@ -62,7 +62,7 @@ class Conversation:
             turn = understand(text, self._pending(view, spoken), knowledge, spoken)
             said = _said(text, turn, view, knowledge)
             if said.outcome is not None:
-                require(caller, Scope.CASES_RESOLVE)
+                require_scope(caller, Scope.CASES_RESOLVE)
             if turn.tells_anything or said.retracts:
                 checks.require_open(view)
             return said

@@ -183,6 +183,21 @@ def schema_command(check: bool, root: Path | None) -> int:
     return 0
 
 
+@command.command("lock")
+@_root
+def lock_command(root: Path | None) -> None:
+    """Add the ids that are new to ids.lock. One that was locked may only go by way of retired/: see `kb lint`."""
+    from engine.knowledge.ids import write_lock
+
+    try:
+        added = write_lock(root or default_root())
+    except KbError as error:
+        raise Problem("the ids were not locked", str(error), FOUND) from None
+    for kind, id_ in added:
+        click.echo(f"{kind} {id_}")
+    click.echo(f"{len(added)} new ids")
+
+
 @command.command("score")
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @_root

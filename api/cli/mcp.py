@@ -33,7 +33,6 @@ def command(store: Path | None, knowledge: Path | None, audit_roots: tuple[Path,
 
     Not meant to be typed: the client starts it, see docs/mcp.md. Cases are kept as by the service on this machine.
     """
-    from api.mcp import MISSING
     from api.settings import Settings, SettingsError
 
     try:
@@ -42,17 +41,12 @@ def command(store: Path | None, knowledge: Path | None, audit_roots: tuple[Path,
             knowledge=knowledge,
             store_url=f"sqlite:///{store.absolute()}" if store is not None else None,
             audit_roots=tuple(root.absolute() for root in audit_roots) or None,
-            mcp=False,  # of this process itself
+            mcp=True,  # refused here if the SDK is not installed
             log_level="warning" if "TRAINTRIAGE_LOG_LEVEL" not in os.environ else None,
         )
     except SettingsError as error:
         raise Problem("the tools cannot start so", str(error)) from None
-    try:
-        asyncio.run(_serve(settings))
-    except ModuleNotFoundError as error:
-        if error.name not in ("mcp", "mcp_types"):
-            raise
-        raise Problem("the tools cannot start", MISSING) from None
+    asyncio.run(_serve(settings))
 
 
 async def _serve(settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""``traintriage serve``: the REST service on the loopback interface."""
+"""``traintriage serve``: the REST service."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from api.cli import Problem
 
 
 @click.command("serve")
-@click.option("--host", help="A loopback address; others are refused until access keys exist. [default: 127.0.0.1]")
+@click.option("--host", help="Other addresses than loopback need TRAINTRIAGE_ACCESS=keys. [default: 127.0.0.1]")
 @click.option("--port", type=click.IntRange(0, 65535), help="0 takes a free one. [default: 8080]")
 @click.option("--workers", type=click.IntRange(1, 64), help="Processes that answer requests. [default: 1]")
 @click.option(

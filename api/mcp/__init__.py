@@ -8,38 +8,27 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from api.settings import SettingsError
-
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from fastapi import APIRouter, FastAPI
-
-MISSING = "MCP needs the package mcp, which is not installed: pip install 'traintriage[mcp]'"
+    from fastapi import FastAPI
 
 
-def mcp_router() -> APIRouter:
-    """The route ``/mcp``.
-
-    Raises:
-        SettingsError: if the SDK is not installed.
-    """
-    try:
+def install(app: FastAPI) -> None:
+    """Add the route ``/mcp``, if it is switched on."""
+    if app.state.settings.mcp:
         from api.mcp.http import router
-    except ModuleNotFoundError as error:
-        if error.name not in ("mcp", "mcp_types"):
-            raise
-        raise SettingsError(f"TRAINTRIAGE_MCP: {MISSING}") from error
-    return router
+
+        app.include_router(router)
 
 
 @asynccontextmanager
-async def mcp_running(app: FastAPI) -> AsyncIterator[None]:
-    """Serve ``/mcp`` for the time of the ``async with``, if it is switched on."""
+async def running(app: FastAPI) -> AsyncIterator[None]:
+    """Answer at ``/mcp`` for the time of the ``async with``, if it is switched on."""
     if not app.state.settings.mcp:
         yield
         return
-    from api.mcp.http import running
+    from api.mcp import http
 
-    async with running(app):
+    async with http.running(app):
         yield

@@ -102,7 +102,7 @@ class Digest:
             id=cause["id"],
             title=cut(cause["title"], SHORT),
             probability=cause["probability"],
-            meaning=cut(cause["meaning"], LONG) if self._detail else "",
+            meaning=cut(cause["meaning"], LONG) if self._detail or leads else "",
             because=[self._reason(item) for item in cause["evidence_for"][: self._reasons]],
             against=[self._reason(item) for item in cause["evidence_against"][: self._reasons // 2]],
             remedies=[cut(remedy["do"], LONG) for remedy in remedies],

@@ -33,9 +33,12 @@ class _Handled(Response):
         await self._manager.handle_request(scope, receive, send)
 
 
-@router.post(PATH, include_in_schema=False, dependencies=[needs(Scope.KNOWLEDGE_READ)])
+@router.post(PATH, include_in_schema=False, dependencies=[needs(Scope.DIAGNOSE)])
 async def mcp(request: Request) -> Response:
-    """One message of the protocol. Nothing is kept between two of them, so that any worker can answer any."""
+    """One message of the protocol. Nothing is kept between two of them, so that any worker can answer any.
+
+    Each tool and resource asks for the scope of what it does; the one here lets in, at the rate of diagnoses.
+    """
     return _Handled(request.app.state.mcp)
 
 
@@ -48,6 +51,7 @@ async def running(app: FastAPI) -> AsyncIterator[None]:
         json_response=True,
         stateless_http=True,
         max_request_body_size=settings.max_document_bytes,
+        # Host and Origin were checked before: see api.limits.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     app.state.mcp = server.session_manager

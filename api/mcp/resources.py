@@ -9,8 +9,10 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
 from api import language
 from api.access import Caller, Scope
+from api.access.caller import require_scope
 from api.expert import Expert
 from api.mcp.wording import say
+from api.problem import Problem
 from engine.model.base import Lang
 
 if TYPE_CHECKING:
@@ -39,8 +41,10 @@ def _reader(
     kind: str, plural: str, expert: Expert, caller_of: Callable[[Context[Any, Any]], Caller]
 ) -> Callable[..., str]:
     def read(context: Context[Any, Any], id: str, lang: Lang = "en") -> str:  # noqa: A002 - the name in the template
-        if Scope.KNOWLEDGE_READ not in caller_of(context).scopes:
-            raise ResourceError(say("no-scope", lang, scope=Scope.KNOWLEDGE_READ))
+        try:
+            require_scope(caller_of(context), Scope.KNOWLEDGE_READ)
+        except Problem as problem:
+            raise ResourceError(problem.detail.get(lang)) from problem
         value = getattr(expert.knowledge, plural).get(id)
         if value is None:
             raise ResourceNotFoundError(say("no-id", lang, what=say(kind, lang), name=id[:100], near=""))

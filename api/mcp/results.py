@@ -26,7 +26,7 @@ InputQuote = Annotated[
 
 
 class Result(Frozen):
-    """A result, and which of its lists are shortened, in which order and down to what, until it fits."""
+    """A result, and which of its lists and texts are shortened, in which order and down to what, until it fits."""
 
     SPARE: ClassVar[tuple[tuple[str, int], ...]] = ()
     left_off: dict[str, int] = Field(default={}, description="Entries that did not fit, by list.")
@@ -87,10 +87,11 @@ class CaseResult(Result):
     """A case as it stands. The causes and ``unknown`` (none of the known causes) sum to 1 over the whole ranking."""
 
     SPARE: ClassVar[tuple[tuple[str, int], ...]] = (
-        ("not_understood", 4), ("causes.against", 1), ("causes.because", 2), ("next_checks", 2), ("causes.remedies", 1),
-        ("not_understood", 2), ("causes.because", 1), ("moved", 3), ("causes", 3), ("next_checks", 1), ("causes", 2),
-        ("causes.against", 0), ("not_understood", 1), ("causes.because", 0), ("causes", 1), ("moved", 0),
-        ("not_understood", 0), ("causes.remedies", 0), ("next_checks", 0), ("causes", 0),
+        ("next_checks.how", 0), ("causes.meaning", 0), ("not_understood", 4), ("causes.against", 1),
+        ("causes.because", 2), ("next_checks", 2), ("causes.remedies", 1), ("not_understood", 2), ("causes.because", 1),
+        ("moved", 3), ("causes", 3), ("next_checks", 1), ("causes", 2), ("causes.against", 0), ("not_understood", 1),
+        ("causes.because", 0), ("causes", 1), ("moved", 0), ("not_understood", 0), ("causes.remedies", 0),
+        ("next_checks", 0), ("causes", 0),
     )  # fmt: skip
 
     case_id: str
@@ -218,10 +219,13 @@ def fitted(result: Result, limit: int) -> dict[str, Any]:
 
 
 def _shorten(data: Any, path: list[str], least: int) -> bool:
-    """Take the last entry off the list at ``path``; within a list of objects off that of the last which has one."""
+    """Take the last entry off the list at ``path``, or the text there away; of several the last that there is."""
     here = data.get(path[0], [])
     if len(path) > 1:
         return any(_shorten(item, path[1:], least) for item in reversed(here))
+    if isinstance(here, str):
+        del data[path[0]]
+        return True
     if len(here) <= least:
         return False
     here.pop()

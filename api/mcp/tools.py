@@ -12,6 +12,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult
 
 from api.access import Caller, Scope
+from api.access.caller import require_scope
 from api.audits import AuditRequest, job_for
 from api.cases.events import Answers, Outcome, Source
 from api.cases.service import Cases
@@ -69,7 +70,7 @@ class Tools:
         if you do not have the id of the cause. The title of an entry says what it means if it is true.
         Do not use it to diagnose, and do not state everything it lists: only what is known of this run.
         """
-        self._admit(context, Scope.KNOWLEDGE_READ, lang)
+        self._admit(context, Scope.KNOWLEDGE_READ)
         found = self._vocabulary.search(query, kind, lang)
         hint = "" if found else say("no-match", lang)
         return answer(FactList(items=found[:limit], total=len(found), hint=hint), detail=detail)
@@ -103,7 +104,7 @@ class Tools:
         Do not use it for questions about training in general, for advice without a problem, or to decide on a release
         (audit_report).
         """
-        caller = self._admit(context, Scope.CASES_WRITE, lang)
+        caller = self._admit(context, Scope.CASES_WRITE)
         submission = _submission(
             report=report,
             observations=_plain(observations),
@@ -139,7 +140,7 @@ class Tools:
         at a time. Never answer for them, and never turn "I don't know" into absent: put the id into unknown.
         For logs, metrics or a longer story use diagnose with case_id.
         """
-        caller = self._admit(context, Scope.CASES_WRITE, lang)
+        caller = self._admit(context, Scope.CASES_WRITE)
         answers = Answers(
             asked=asked, findings=findings or {}, facts=facts or {}, passed=tuple(unknown or ()), note=note
         )
@@ -161,7 +162,7 @@ class Tools:
         Use it when the person asks "why" or "why not X". It changes nothing. Weights are in bits: each bit doubles the
         odds. What a cause is in general, and its remedies, is in the resource cause://{id}.
         """
-        caller = self._admit(context, Scope.CASES_READ, lang)
+        caller = self._admit(context, Scope.CASES_READ)
         self._require_cause(cause, lang)
         why = await self._services.cases.explain(caller, case_id, cause, lang)
         return answer(Digest(self._knowledge, lang, detail=detail).explanation(case_id, why), detail=detail)
@@ -184,11 +185,11 @@ class Tools:
         Do not use it to find out why a run goes wrong (diagnose).
         """
         if audit_id is not None and path is None:
-            self._admit(context, Scope.AUDITS_READ, lang)
-            text = await self._services.audits.get(audit_id, lang)
+            caller = self._admit(context, Scope.AUDITS_READ)
+            text = await self._services.audits.get(caller.tenant, audit_id, lang)
         elif path is not None and audit_id is None:
-            self._admit(context, Scope.AUDITS_WRITE, lang)
-            text = await self._audit(AuditRequest(path=path, intent=intent, base=base, policy=policy), lang)
+            caller = self._admit(context, Scope.AUDITS_WRITE)
+            text = await self._audit(caller, AuditRequest(path=path, intent=intent, base=base, policy=policy), lang)
         else:
             raise ToolError(say("one-audit", lang))
         if text is None:
@@ -211,7 +212,7 @@ class Tools:
         Use it only when a person says that the cause is confirmed, for instance because the remedy worked; never
         because a cause leads the ranking. Ask what confirmed it, if that was not said.
         """
-        caller = self._admit(context, Scope.CASES_RESOLVE, lang)
+        caller = self._admit(context, Scope.CASES_RESOLVE)
         if cause is not None:
             self._require_cause(cause, lang)
         elif not other.strip():
@@ -231,10 +232,9 @@ class Tools:
             self._words = knowledge.digest, Vocabulary(knowledge)
         return self._words[1]
 
-    def _admit(self, context: Context[Any, Any], scope: Scope, lang: Lang) -> Caller:
+    def _admit(self, context: Context[Any, Any], scope: Scope) -> Caller:
         caller = self._caller_of(context)
-        if scope not in caller.scopes:
-            raise ToolError(say("no-scope", lang, scope=scope))
+        require_scope(caller, scope)
         return caller
 
     def _require_cause(self, name: str, lang: Lang) -> None:
@@ -265,10 +265,10 @@ class Tools:
         near = say("near", lang, ids=ids) if ids else say("look-up", lang)
         return ToolError(say("no-id", lang, what=say(kinds[0], lang), name=name[:100], near=near))
 
-    async def _audit(self, request: AuditRequest, lang: Lang) -> bytes:
+    async def _audit(self, caller: Caller, request: AuditRequest, lang: Lang) -> bytes:
         audit_id = uuid.uuid4().hex
         texts = await self._services.expert.audit(job_for(request, audit_id, self._services.audit_roots))
-        await self._services.audits.keep(audit_id, texts)
+        await self._services.audits.keep(caller.tenant, audit_id, texts)
         return texts[lang]
 
 

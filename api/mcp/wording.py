@@ -12,11 +12,6 @@ if TYPE_CHECKING:
 
 _TEXTS = MappingProxyType(
     {
-        "no-scope": Words(
-            "This key may not do that: it lacks the scope {scope}. Ask those who run the service "
-            "for a key that has it.",
-            "此密钥无权这样做：缺少权限 {scope}。请向服务的维护者申请带此权限的密钥。",
-        ),
         "no-id": Words("There is no {what} with the id '{name}'. {near}", "没有 id 为 '{name}' 的{what}。{near}"),
         "near": Words("Did you mean {ids}?", "是否想用 {ids}？"),
         "no-match": Words(
@@ -70,6 +65,9 @@ _TEXTS = MappingProxyType(
         ),
         "unknown-audit": Words("Audit it again by its path.", "请按路径重新审计。"),
         "case-changed": Words("Call the tool again.", "请再次调用。"),
+        "forbidden": Words(
+            "Ask those who run the service for a key that has it.", "请向服务的维护者申请带此权限的密钥。"
+        ),
         "busy": Words("Call the tool again in some seconds.", "请过几秒再调用。"),
     }
 )

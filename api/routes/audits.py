@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from api.access import Scope, caller_of, needs
 from api.audits import Audit, AuditRequest, job_for, uploaded
 from api.described import COMPONENTS, POST_PROBLEMS, REPLAY_HEADER, json_or_yaml, problems
 from api.exchange import LangParameters, expert_of
@@ -24,7 +25,7 @@ from api.submission import read_model
 from engine.model.base import Lang
 
 router = APIRouter(tags=["audits"])
-_posting = APIRouter(route_class=IdempotentRoute)
+_posting = APIRouter(route_class=IdempotentRoute, dependencies=[needs(Scope.AUDITS_WRITE)])
 
 _VARY = {"Vary": "Accept, Accept-Language"}
 _EXAMPLE_REQUEST = {
@@ -81,7 +82,7 @@ async def create_audit(request: Request, query: Annotated[LangParameters, Query(
     else:
         job = job_for(await read_model(request, AuditRequest), audit_id, request.app.state.settings.audit_roots)
         texts = await expert_of(request).audit(job)
-    await _kept(request).keep(audit_id, texts)
+    await _kept(request).keep(caller_of(request).tenant, audit_id, texts)
     headers = {"Location": f"/v1/audits/{audit_id}", "Content-Language": lang, **_VARY}
     return Response(texts[lang], 201, headers, "application/json")
 
@@ -93,6 +94,7 @@ router.include_router(_posting)
     "/v1/audits/{audit_id}",
     operation_id="get_audit",
     summary="Read an audit again",
+    dependencies=[needs(Scope.AUDITS_READ)],
     response_model=Audit,
     responses={
         200: {
@@ -111,7 +113,7 @@ async def get_audit(
 ) -> Response:
     """The same audit as JSON, or as a page with the failed gates first if Accept prefers text/html."""
     lang = query.chosen(request)
-    text = await _kept(request).get(audit_id, lang)
+    text = await _kept(request).get(caller_of(request).tenant, audit_id, lang)
     if text is None:
         raise Problem("unknown-audit", say("no-audit"))
     headers = {"Content-Language": lang, **_VARY}

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from api.access import Scope, needs
 from api.described import POST_PROBLEMS, REPLAY_HEADER, json_or_yaml, problems
 from api.exchange import LangParameters, answer_texts
 from api.idempotency import IdempotentRoute
@@ -13,7 +14,12 @@ from api.submission import read_model
 from engine.calculators.memory import MemoryRequest, MemoryResult, training_memory
 from engine.calculators.tokens import TokensRequest, TokensResult, tokens_per_update
 
-router = APIRouter(prefix="/v1/calculators", tags=["calculators"], route_class=IdempotentRoute)
+router = APIRouter(
+    prefix="/v1/calculators",
+    tags=["calculators"],
+    route_class=IdempotentRoute,
+    dependencies=[needs(Scope.KNOWLEDGE_READ)],
+)
 _RESPONSES = {200: {"headers": REPLAY_HEADER}, **problems(*POST_PROBLEMS)}
 _TOKENS_EXAMPLE = {"world_size": 64, "tensor_parallel": 2, "microbatch": 4, "sequence_length": 4096, "accumulation": 8}
 _MEMORY_EXAMPLE = {"parameters": "7B", "gpus": 8, "mode": "zero2", "card_memory_gb": 80}

@@ -8,6 +8,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from api.access import Scope, needs
 from api.described import POST_PROBLEMS, REPLAY_HEADER, case_body, problems
 from api.exchange import LangParameters, answer_data, expert_of
 from api.idempotency import IdempotentRoute
@@ -15,7 +16,9 @@ from api.submission import receive
 from engine.model.diagnosis import Diagnosis, WhyNotOut
 from engine.model.kb import CauseId
 
-router = APIRouter(prefix="/v1/diagnoses", tags=["diagnoses"], route_class=IdempotentRoute)
+router = APIRouter(
+    prefix="/v1/diagnoses", tags=["diagnoses"], route_class=IdempotentRoute, dependencies=[needs(Scope.DIAGNOSE)]
+)
 
 EXAMPLE_CASE = MappingProxyType(
     {

@@ -7,6 +7,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from api.access import Scope, needs, public
 from api.described import problems
 from api.exchange import expert_of
 from api.messages import say
@@ -32,14 +33,24 @@ class Readiness(Frozen):
     answered_by: str
 
 
-@router.get("/healthz", operation_id="get_health", summary="Is the process alive?", responses=problems())
+@router.get(
+    "/healthz",
+    operation_id="get_health",
+    summary="Is the process alive?",
+    dependencies=[public()],
+    responses=problems(),
+)
 async def get_health() -> Health:
     """Answers as long as the event loop turns; looks at nothing else."""
     return Health()
 
 
 @router.get(
-    "/readyz", operation_id="get_readiness", summary="Can the service diagnose?", responses=problems("not-ready")
+    "/readyz",
+    operation_id="get_readiness",
+    summary="Can the service diagnose?",
+    dependencies=[public()],
+    responses=problems("not-ready"),
 )
 async def get_readiness(request: Request) -> Readiness:
     """Diagnoses a tiny known case, and writes to the store and rolls back."""
@@ -59,6 +70,7 @@ async def get_readiness(request: Request) -> Readiness:
     "/metrics",
     operation_id="get_metrics",
     summary="Prometheus metrics",
+    dependencies=[needs(Scope.METRICS_READ)],
     response_class=PlainTextResponse,
     responses=problems(),
 )

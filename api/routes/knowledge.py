@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api import language
+from api.access import Scope, needs
 from api.described import problems
 from api.exchange import VARY, LangParameters, answer_texts, expert_of
 from api.messages import say
@@ -192,7 +193,7 @@ def _add_kind(router: APIRouter, plural: str, singular: str, model: type[BaseMod
 
 def make_router() -> APIRouter:
     """The routes of all kinds."""
-    router = APIRouter(prefix="/v1", tags=["knowledge"])
+    router = APIRouter(prefix="/v1", tags=["knowledge"], dependencies=[needs(Scope.KNOWLEDGE_READ)])
     for plural, singular, model in KINDS:
         _add_kind(router, plural, singular, model)
     router.add_api_route(

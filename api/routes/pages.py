@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from api import language, openapi, pages
+from api.access import Scope, needs, public
 from api.exchange import VARY, expert_of
 from api.messages import say
 from api.problem import KINDS, Problem
@@ -17,31 +18,29 @@ router = APIRouter(include_in_schema=False)
 # No script at all, and nothing from anywhere else: a page of this service can neither call out nor be framed.
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
 }
 
 
-@router.get("/openapi.json")
+@router.get("/openapi.json", dependencies=[needs(Scope.KNOWLEDGE_READ)])
 async def get_openapi_document(request: Request) -> Response:
     """The OpenAPI 3.1 document."""
     text = json.dumps(await _document(request), ensure_ascii=False, allow_nan=False)
     return Response(text.encode(), media_type="application/json")
 
 
-@router.get("/docs")
+@router.get("/docs", dependencies=[needs(Scope.KNOWLEDGE_READ)])
 async def get_docs(request: Request) -> HTMLResponse:
     """The same for reading."""
     return HTMLResponse(pages.docs(await _document(request)), headers=PAGE_HEADERS)
 
 
-@router.get("/")
+@router.get("/", dependencies=[public()])
 async def get_start_page() -> HTMLResponse:
     """Where to go from here."""
     return HTMLResponse(pages.start(), headers=PAGE_HEADERS)
 
 
-@router.get("/problems/{slug}")
+@router.get("/problems/{slug}", dependencies=[public()])
 async def get_problem_page(request: Request, slug: str) -> HTMLResponse:
     """What a kind of problem means and what to do."""
     kind = KINDS.get(slug)

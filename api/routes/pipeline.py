@@ -7,6 +7,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from api.access import Scope, needs
 from api.described import problems
 from api.exchange import LangParameters, answer_texts, expert_of
 from api.messages import say
@@ -15,7 +16,7 @@ from api.routes.knowledge import ETAG_HEADER, NOT_MODIFIED, IfNoneMatch, cached
 from engine.model.base import Frozen
 from engine.model.kb import Paradigm, Pipeline
 
-router = APIRouter(prefix="/v1", tags=["pipeline"])
+router = APIRouter(prefix="/v1", tags=["pipeline"], dependencies=[needs(Scope.KNOWLEDGE_READ)])
 
 
 class Pipelines(Frozen):

@@ -16,6 +16,7 @@ Id = Annotated[str, StringConstraints(pattern=r"^[A-Z0-9]{1,32}$")]
 Stamp = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,12}\.[0-9]{1,9}$")]
 CaseId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 Trigger = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,200}$")]
+DELIVERY = "slack.delivery"  # kind of job
 MOST_FILES = 10
 _TEXT = 40_000  # Slack's own limit for a message
 _PEOPLE = frozenset({None, "file_share", "thread_broadcast"})  # subtypes of messages that people write
@@ -92,7 +93,7 @@ class Form(Frozen):
 
 Made = TypeVar("Made", bound=Frozen)
 Delivery = Report | Message | Click | Form
-_DELIVERY: TypeAdapter[Delivery] = TypeAdapter(Annotated[Delivery, Field(discriminator="kind")])
+_ADAPTER: TypeAdapter[Delivery] = TypeAdapter(Annotated[Delivery, Field(discriminator="kind")])
 
 
 def packed(delivery: Delivery) -> dict[str, Any]:
@@ -102,7 +103,7 @@ def packed(delivery: Delivery) -> dict[str, Any]:
 
 def unpack(payload: Mapping[str, Any]) -> Delivery:
     """What :func:`packed` wrote."""
-    return _DELIVERY.validate_python(dict(payload))
+    return _ADAPTER.validate_python(dict(payload))
 
 
 def of_event(body: Mapping[str, Any]) -> Report | Message | None:
@@ -111,7 +112,7 @@ def of_event(body: Mapping[str, Any]) -> Report | Message | None:
     A mention inside a thread comes twice, as ``app_mention`` and as ``message``: the key is the message's, not the
     delivery's, so that one of them is enough.
     """
-    event = body.get("event", {})
+    event = body.get("event") or {}
     kind, channel, ts = event.get("type"), event.get("channel"), event.get("ts")
     if event.get("bot_id") or event.get("subtype") not in _PEOPLE or event.get("hidden"):
         return None
@@ -147,7 +148,7 @@ def of_command(body: Mapping[str, Any]) -> Report | None:
 
 def of_shortcut(body: Mapping[str, Any]) -> Report | None:
     """“Diagnose this” on a message; what a bot posted there, such as an alert, is a report like any other."""
-    message = body.get("message", {})
+    message = body.get("message") or {}
     return _made(
         Report,
         {
@@ -163,9 +164,9 @@ def of_shortcut(body: Mapping[str, Any]) -> Report | None:
 
 def of_action(body: Mapping[str, Any]) -> Click | None:
     """A button, or an entry of the menu beside a cause."""
-    action = next((item for item in body.get("actions", ()) if isinstance(item, dict)), {})
+    action = next((item for item in body.get("actions") or () if isinstance(item, dict)), {})
     what, value = pressed(action)
-    message = body.get("message", {})
+    message = body.get("message") or {}
     return _made(
         Click,
         {
@@ -195,7 +196,7 @@ def pressed(action: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 def thread_of(body: Mapping[str, Any]) -> dict[str, Any]:
     """The thread of the message that an interaction comes from."""
-    message = body.get("message", {})
+    message = body.get("message") or {}
     return {"channel": _of(body, "channel", "id"), "ts": message.get("thread_ts") or message.get("ts")}
 
 
@@ -223,8 +224,13 @@ def text_of(message: Mapping[str, Any]) -> str:
     return "\n".join(received(text) for text in texts if text)[:_TEXT]
 
 
+def who_of(body: Mapping[str, Any]) -> Who | None:
+    """Who uses an element of a message or a form."""
+    return _made(Who, _who(body))
+
+
 def _who(body: Mapping[str, Any]) -> dict[str, Any]:
-    user = body.get("user", {})
+    user = body.get("user") or {}
     return {
         "team": user.get("team_id") or _of(body, "team", "id"),
         "user": user.get("id"),

@@ -92,7 +92,7 @@ def ran_filled(view: Mapping[str, Any], knowledge: Knowledge) -> dict[str, Any]:
             findings[block.removeprefix(_FINDING)] = state
         elif block.startswith(_VALUE) and (written := _written(element)):
             fact = block.removeprefix(_VALUE)
-            value = read_value(written, knowledge.facts[fact])[0] if fact in knowledge.facts else None
+            value = read_value(written, knowledge.facts[fact], "")[0] if fact in knowledge.facts else None
             if value is None:
                 errors[block] = say("no-value", _lang(place))
             else:

@@ -27,13 +27,16 @@ if TYPE_CHECKING:
 SHOWN = 3
 
 
-def reply_message(case_id: str, reply: Reply, told: Sequence[str], lang: Lang) -> Message:
+def reply_message(case_id: str, reply: Reply, told: Sequence[str], who: str, lang: Lang) -> Message:
     """An answer in the thread of a case.
 
     Args:
-        told: what was understood, or what somebody did elsewhere; in words, not escaped.
+        told: what was understood, or what somebody did; in words, not escaped.
+        who: did it, as mrkdwn; empty where it is plain.
     """
-    first = [said(line, 400) for line in told] + [escape(paragraph) for paragraph in reply.wished]
+    first = [said(line, 400) + (f"  ({who})" if who else "") for line in told] + [
+        escape(paragraph) for paragraph in reply.wished
+    ]
     blocks = [lines_block(first, lang, CAUSE)] if first else []
     moves = [_move(move, lang) for move in reply.moved] or ([] if reply.wished else [say("ranking-same", lang)])
     if moves:

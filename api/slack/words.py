@@ -61,8 +61,14 @@ _SENTENCES: Mapping[str, Words] = MappingProxyType(
             "Mention me in this thread to open a new case.", "如需另立新案，请在此话题中提及我。"
         ),
         "reopened": Words("Opened again", "已重新打开"),
-        "doubted": Words("{who} holds *{what}* for wrong. The ranking stays; reviews read it.",
-                         "{who} 认为不是 *{what}*。排名不变，复核时会参考。"),
+        "doubted-wrong": Words(
+            "{who} holds {what} for wrong. The ranking stays; reviews read it.",
+            "{who} 认为不是 {what}。排名不变，复核时会参考。",
+        ),
+        "doubted-right": Words(
+            "{who} holds {what} for right. The ranking stays; reviews read it.",
+            "{who} 认为是 {what}。排名不变，复核时会参考。",
+        ),
         "ran-title": Words("What came out?", "结果如何？"),
         "save": Words("Save", "保存"),
         "cancel": Words("Cancel", "取消"),
@@ -114,6 +120,11 @@ def say(key: str, lang: Lang, **values: object) -> str:
     """The sentence ``key`` with ``values``, which have to be escaped by the caller."""
     text = _SENTENCES[key].get(lang)
     return text.format(**values) if values else text
+
+
+def words(key: str, /, **values: object) -> Words:
+    """The same in both languages."""
+    return Words(say(key, "en", **values), say(key, "zh", **values))
 
 
 def percent(probability: float) -> str:

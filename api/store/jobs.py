@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
     from sqlalchemy import Connection
 
@@ -165,9 +165,10 @@ def counts(connection: Connection) -> dict[str, int]:
     return {WAITING: 0, DEAD: 0} | {row.state: row.number for row in connection.execute(query)}
 
 
-def forget(connection: Connection, states: Sequence[str], before: float) -> int:
-    """Delete jobs in ``states`` created before a time; how many there were. Their keys are free again."""
-    return connection.execute(delete(JOBS).where(JOBS.c.state.in_(states), JOBS.c.created < before)).rowcount
+def forget(connection: Connection, before: float) -> int:
+    """Delete what is left of jobs that were done or dead and ordered before a time; how many there were."""
+    ended = delete(JOBS).where(JOBS.c.state.in_((DONE, DEAD)), JOBS.c.created < before)
+    return connection.execute(ended).rowcount
 
 
 def _change(connection: Connection, job_id: int, **values: Any) -> None:

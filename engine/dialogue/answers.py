@@ -14,6 +14,9 @@ from engine.knowledge.knowledge import Knowledge
 from engine.model.base import Lang
 from engine.model.evidence import State, Value
 
+MAX_KEYS = 60
+"""A list of options is short."""
+
 _LISTED = re.compile(
     r"(?:options?|answers?|numbers?|choices?|#|选项?|答案)?\s*(?P<keys>[a-z\d]{1,2}(?:\s*(?:[,，、;/+&]|\band\b|和|与|及|\s)\s*[a-z\d]{1,2})*)"
     r"\s*[).。、]?",
@@ -99,7 +102,9 @@ def _options(words: str, pending: Question, lang: Lang) -> Answered | None:
 
 def _keys(words: str) -> list[str]:
     """The keys that the whole text lists: "2", "a, c", "option 1 and 3", "the second one", 第一个."""
-    text = plain(words).strip().casefold()
+    if len(words) > MAX_KEYS:
+        return []
+    text = " ".join(plain(words).casefold().split())
     ordinal = _ORDINAL.fullmatch(text.rstrip(".!。"))
     if ordinal is not None:
         return [str(_ORDINALS[ordinal["en"] or ordinal["zh"]])]

@@ -12,16 +12,18 @@ MAX_WORDS = 300
 SHOWN = 3
 
 _WORD = re.compile("[a-z0-9]+|[\u3400-\u4dbf\u4e00-\u9fff]")
-_SMALL = frozenset([
-    "the", "a", "an", "of", "is", "are", "was", "in", "to", "and", "or", "that", "it", "on", "at", "by", "for", "too", "not", "的", "是",
-    "了", "在", "与", "和", "因", "为", "原", "问", "题", "problem", "issue", "cause",
-])  # fmt: skip
+_SMALL = frozenset(
+    [
+        "the", "a", "an", "of", "is", "are", "was", "in", "to", "and", "or", "that", "it", "on", "at", "by", "for",
+        "too", "not", "problem", "issue", "cause", "的", "是", "了", "在", "与", "和", "因", "为", "原", "问", "题",
+    ]
+)  # fmt: skip
 _ENOUGH = 0.6
 """The share of a person's words that must stand in a title: fewer are another cause's."""
 
 
 def cause_told(words: str, knowledge: Knowledge) -> str | None:
-    """The one cause that the words tell by id, title or most of its words; None where they may tell of anything else."""
+    """The one cause that the words tell by id, title or most of its words; None where they may mean anything else."""
     named = causes_named(words, knowledge)
     if len(named) != 1:
         return None

@@ -146,6 +146,7 @@ class Reply(Frozen):
     lang: Lang
     paragraphs: tuple[str, ...]
     understood: tuple[str, ...] = ()
+    wished: tuple[str, ...] = Field(default=(), description="Questions back, and what the writer wished to be told.")
     moved: tuple[Move, ...] = ()
     ranking: tuple[Ranked, ...] = ()
     unknown: float = 1.0

@@ -22,10 +22,7 @@ _LEVEL = re.compile(r"(?:^|[\s\[|:])(?:INFO|WARN|WARNING|ERROR|DEBUG|CRITICAL|FA
 _STEP = re.compile(r"\b(?:global_?step|step|iter(?:ation)?|epoch|update)s?\b\W{0,3}\d", re.IGNORECASE)
 _PAIR = re.compile(r"[\w/.-]{2,40}\s?[=:]\s?[-+]?(?:\d|nan\b|inf\b)", re.IGNORECASE)
 _CELLS = re.compile(r"[,\t|;]")
-_NUMBERS = re.compile(
-    r"\s*(?:[-+]?[\d.]+(?:e[-+]?\d+)?|nan|[-+]?inf)?(?:\s*[,\t|;]\s*(?:[-+]?[\d.]+(?:e[-+]?\d+)?|nan|[-+]?inf)?)+\s*",
-    re.IGNORECASE,
-)
+_NUMBER = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?|nan|[-+]?inf", re.IGNORECASE)
 _BARRED = re.compile(r"\s*\|.*\|\s*")
 _LONGEST = 2_000
 
@@ -51,7 +48,7 @@ def split(text: str) -> Parts:
     fences = [n for n, line in enumerate(lines) if _FENCE.match(line)]
     if fences:
         return _fenced(lines, fences)
-    marked = _tables(lines) | {n for n, line in enumerate(lines) if _looks_pasted(line)}
+    marked = _tables(lines) | {n for n, line in enumerate(lines) if looks_pasted(line)}
     if not marked:
         return Parts(text.strip())
     first, last = min(marked), max(marked)
@@ -76,7 +73,8 @@ def _is_document(text: str) -> bool:
     return len(bare) > 2 and bare[0] + bare[-1] in ("{}", "[]") and '"' in bare
 
 
-def _looks_pasted(line: str) -> bool:
+def looks_pasted(line: str) -> bool:
+    """Whether a line is one of a log: a stamp, a level, a traceback, or a step with its numbers."""
     line = line[:_LONGEST]
     if _STAMP.match(line) or _TOOL.match(line) or _LEVEL.search(line):
         return True
@@ -89,10 +87,15 @@ def _tables(lines: list[str]) -> set[int]:
     found: set[int] = set()
     for n in range(len(lines) - 1):
         if counts[n] and counts[n] == counts[n + 1]:
-            numbers = _NUMBERS.fullmatch(lines[n + 1][:_LONGEST]) is not None
+            numbers = _all_numbers(lines[n + 1][:_LONGEST])
             if numbers or (counts[n] >= 2 and re.search(r"\d|---", lines[n + 1])):
                 found |= {n, n + 1}
     return found
+
+
+def _all_numbers(line: str) -> bool:
+    cells = [cell for part in _CELLS.split(line) if (cell := part.strip())]
+    return bool(cells) and all(_NUMBER.fullmatch(cell) for cell in cells)
 
 
 def _as_rows(lines: list[str]) -> tuple[str, ...]:

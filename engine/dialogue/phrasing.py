@@ -20,15 +20,19 @@ _CANNOT = r"(?:cannot|can ?not|can'?t|could ?n[o']?t|won'?t|will not|am unable t
 _OPEN: tuple[tuple[Word, str], ...] = (
     (
         "unknown",
-        rf"{_I}(?:do ?n[o']?t|do not|cannot|can ?not|can'?t|could ?n[o']?t) (?:really )?"
-        r"(?:know|tell|say|remember|recall|be sure)(?: (?:that|this|it|yet|for sure|for certain|offhand)\b)?"
-        r"|(?:i'?m |i am |we'?re |we are )?(?:not (?:really |quite |at all |entirely |too )?(?:sure|certain)|unsure)"
-        r"(?: yet| about (?:that|this|it))?|(?:i have |i'?ve |we have )?no (?:idea|clue)|idk|dunno",
+        (
+            rf"{_I}(?:do ?n[o']?t|do not|cannot|can ?not|can'?t|could ?n[o']?t) (?:really )?"
+            r"(?:know|tell|say|remember|recall|be sure)(?: (?:that|this|it|yet|for sure|for certain|offhand)\b)?"
+            r"|(?:i'?m |i am |we'?re |we are )?(?:not (?:really |quite |at all |entirely )?(?:sure|certain)|unsure)"
+            r"(?: yet| about (?:that|this|it))?|(?:i have |i'?ve |we have )?no (?:idea|clue)|idk|dunno"
+        ),
     ),
     (
         "skip",
-        rf"{_I}{_CANNOT} (?:check|run|do|test|try|measure|find (?:that |this |it )?out|access|answer|look at)"
-        r"(?: (?:that|this|it|now|right now|today|here|at the moment|yet)\b)*",
+        (
+            rf"{_I}{_CANNOT} (?:check|run|do|test|try|measure|find (?:that |this |it )?out|access|answer|look at)"
+            r"(?: (?:that|this|it|now|right now|today|here|at the moment|yet)\b)*"
+        ),
     ),
     ("yes", r"yes+|yep|yeah|yup"),
     ("no", r"no+|nope|nah"),
@@ -37,44 +41,51 @@ _OPEN: tuple[tuple[Word, str], ...] = (
 # An answer only as a clause of its own: "right", but not "right after the restart it failed".
 _CLAUSE: tuple[tuple[Word, str], ...] = (
     ("unknown", r"unknown|unclear|maybe|perhaps|possibly|hard to (?:say|tell)|who knows|uncertain|\?+"),
-    (
-        "skip",
+    ("skip", (
         r"skip(?: (?:it|this|that))?(?: (?:one|question))?|skip the question|pass|next(?: question| one)?|not now|later"
-        r"|no time(?: for (?:that|this|it))?|n/?a",
-    ),
-    (
-        "guess",
+        r"|no time(?: for (?:that|this|it))?|n/?a"
+    )),
+    ("guess", (
         r"(?:i|we) (?:think|guess|believe|suppose|assume)(?: so| not| yes| no)?|(?:probably|likely|presumably)"
         r"(?: yes| no| not| so)?|unlikely|maybe (?:yes|no)|(?:kind|sort) of|sometimes|partly|partially|yes and no|both"
-        r"|not yet|(?:it )?depends|almost",
-    ),
+        r"|not yet|(?:it )?depends|almost"
+    )),
     ("wrong", r"wrong|incorrect|that'?s wrong|not right"),
     ("heard", r"ok|okay|fine|i see|got it|thanks?|thank you|great|good|cool"),
-    ("no", rf"n|false|negative|never|neither|none|nothing|not (?:really|at all|the case)|(?:absolutely|definitely|certainly) not"
-           rf"|{_SUBJECT} (?:{_VERB} not|{_BARE_VERB}n'?t)"),
-    ("yes", r"y|ya|aye|correct|true|right|indeed|affirmative|sure|definitely|exactly|absolutely|certainly|of course"
-            rf"|(?:{_SUBJECT} is|that'?s) (?:so|right|correct|true)|{_SUBJECT} {_VERB}"),
+    ("no", (
+        rf"n|false|negative|never|neither|none|nothing|not (?:really|at all|the case)"
+        r"|(?:absolutely|definitely|certainly) not"
+        rf"|{_SUBJECT} (?:{_VERB} not|{_BARE_VERB}n'?t)"
+    )),
+    ("yes", (
+        r"y|ya|aye|correct|true|right|indeed|affirmative|sure|definitely|exactly|absolutely|certainly|of course"
+        rf"|(?:{_SUBJECT} is|that'?s) (?:so|right|correct|true)|{_SUBJECT} {_VERB}"
+    )),
 )  # fmt: skip
 
 _HAN_ANSWERS: tuple[tuple[Word, str], ...] = (
-    (
-        "unknown",
+    ("unknown", (
         r"(?:我|我们)?(?:真的|完全|也|还|暂时)*(?:不知道|不清楚|不确定|不晓得|不了解|不太清楚|不太确定|说不清|说不准|不好说"
-        r"|没法确定|没法判断|无法确定|无法判断|没注意|没看|记不清|不记得)|未知|也许|或许",
-    ),
-    (
-        "skip",
+        r"|没法确定|没法判断|无法确定|无法判断|没注意|没看|记不清|不记得)|未知|也许|或许"
+    )),
+    ("skip", (
         r"跳过(?:这个|这题)?|下一个|下一题|略过|先不(?:看|查|做|管)|以后再(?:说|看)"
-        r"|(?:我|我们)?(?:现在|暂时)?(?:查不了|没法查|做不了|没法做|测不了|没法测|无法检查|没时间)",
-    ),
+        r"|(?:我|我们)?(?:现在|暂时)?(?:查不了|没法查|做不了|没法做|测不了|没法测|无法检查|没时间)"
+    )),
     (
         "guess",
         r"(?:可能|大概|应该|好像|似乎)(?:是|不是|有|没有|会|不会)?的?吧?|有时候?(?:会)?|部分|还没有?|看情况",
     ),
     ("wrong", r"不对|错了?"),
     ("heard", r"好的?|行|谢谢|明白了?|知道了|收到"),
-    ("no", r"否|不|(?:不是|没有|不会)的?|没|无|不能|不存在|并没有|并不(?:是|会)?|从来没有|从没有?|完全没有|肯定(?:不是|没有)"),
-    ("yes", r"是的?呀?|是啊|(?:对|有|会)的?|嗯+|没错|确实(?:是|如此|有)?|的确(?:是|如此)?|正确|存在|属实|能|可以|肯定是?|当然"),
+    (
+        "no",
+        r"否|不|(?:不是|没有|不会)的?|没|无|不能|不存在|并没有|并不(?:是|会)?|从来没有|从没有?|完全没有|肯定(?:不是|没有)",
+    ),
+    (
+        "yes",
+        r"是的?呀?|是啊|(?:对|有|会)的?|嗯+|没错|(?:确实|的确)(?:是|如此|有)?|正确|存在|属实|能|可以|肯定是?|当然",
+    ),
 )  # fmt: skip
 
 _JOINS = r"(?:and|but|because|since|so|though|although|however)\b"

@@ -26,13 +26,15 @@ MAX_POINTER = 40
 """A sentence of at most this length that speaks of a file says nothing else ("see the attached log")."""
 PASTED = "pasted"
 
-_ASSIGNMENT = re.compile(r"\s*(?P<id>[a-z][a-z0-9_.()-]{2,99})\s*[=:：]\s*(?P<value>\S.{0,499}?)\s*[,;，；]?\s*")
+_ASSIGNMENT = re.compile(r"\s*(?P<id>[a-z][a-z0-9_.()-]{2,99})\s*[=:：](?P<value>.*)")
 _FILE = re.compile(
-    r"\b(?:see |the )?(?:attached|attachment|enclosed)\b|\b(?:i (?:have )?)?(?:uploaded|attaching)\b|附件|已上传|见附|上传了",
+    r"\b(?:see |the )?(?:attached|attachment|enclosed)\b|\b(?:i (?:have )?)?(?:uploaded|attaching)\b"
+    r"|附件|已上传|见附|上传了",
     re.IGNORECASE,
-)
+)  # fmt: skip
 _DID_IT = re.compile(
-    r"(?:ok,? )?(?:done|finished|(?:i|we) (?:did|ran|have done|have run)(?: (?:it|that|this|the check))?)[.!]?|做(?:完|好)了|查(?:完|过)了|完成了?|跑(?:完|过)了",
+    r"(?:ok,? )?(?:done|finished|(?:i|we) (?:did|ran|have done|have run)(?: (?:it|that|this|the check))?)[.!]?"
+    r"|做(?:完|好)了|查(?:完|过)了|完成了?|跑(?:完|过)了",
     re.IGNORECASE,
 )
 _STATES: dict[bool, State] = {True: "present", False: "absent"}
@@ -129,7 +131,7 @@ def _assignments(words: str, knowledge: Knowledge) -> Answered:
     rest: list[str] = []
     for line in words.splitlines():
         match = _ASSIGNMENT.fullmatch(line)
-        name, value = (match["id"], match["value"]) if match else ("", "")
+        name, value = (match["id"], match["value"].strip(" \t,;，；")) if match else ("", "")
         if name in knowledge.facts and (fact := typed(knowledge.facts[name], value).value) is not None:
             facts[name] = fact
         elif name in knowledge.findings and (state := _state(value)) is not None:

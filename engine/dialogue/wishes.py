@@ -7,7 +7,8 @@ from typing import Any
 
 from engine.dialogue.model import Command, Question
 from engine.dialogue.questions import cause_title
-from engine.dialogue.wording import say
+from engine.dialogue.speech import command_lines
+from engine.dialogue.wording import joined, say
 from engine.inference.wording import percent
 from engine.knowledge.knowledge import Knowledge
 from engine.model.base import Lang
@@ -57,15 +58,14 @@ def granted(
 def _how(pending: Question | None, lang: Lang) -> str:
     if pending is None or not pending.how:
         return say("no-way", lang)
-    commands = [f"  {line}" for command in pending.commands.values() for line in command.splitlines()]
-    return "\n".join([say("find-out", lang, how=pending.how), *commands])
+    return "\n".join([say("find-out", lang, how=pending.how), *command_lines(pending.commands)])
 
 
 def _more(diagnosis: Diagnosed, lang: Lang) -> str:
     titles = [check["title"] for check in diagnosis["next_checks"][1 : 1 + MORE]]
     if not titles:
         return say("no-more", lang)
-    return say("more", lang, checks=("; " if lang == "en" else "；").join(titles))
+    return say("more", lang, checks=joined(titles, lang))
 
 
 def _resolved(command: Command, diagnosis: Diagnosed, knowledge: Knowledge, lang: Lang) -> str:
@@ -82,7 +82,7 @@ def _why(command: Command, diagnosis: Diagnosed, knowledge: Knowledge, lang: Lan
         return say("no-place", lang, place=command.place) if known else say("nothing-yet", lang)
     title = cause_title(cause, knowledge, lang)
     listed = next((item for item in diagnosis["causes"] if item["id"] == cause), None)
-    if explained is not None and explained["cause"] == cause:
+    if explained is not None and explained["cause"] == cause and (listed is None or command.kind == "why-not"):
         return "\n".join([say("why", lang, title=title, percent=percent(explained["probability"])),
                           *_reasons(explained["supporting"], explained["opposing"], lang),
                           *_lacking(explained, knowledge, lang)])  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from engine.model.base import Lang, Text
 
 _SENTENCES: dict[str, Text] = {
@@ -13,8 +15,8 @@ _SENTENCES: dict[str, Text] = {
     "not-done": Text(en="cannot do it, or cannot tell", zh="做不了，或无法判断"),
     "something-else": Text(en="something else", zh="其他情况"),
     "opening": Text(
-        en="What is wrong? Choose one, or say in your own words what you see (which number, since when, what was tried); "
-        "log lines, metrics and configurations can be pasted.",
+        en="What is wrong? Choose one, or say in your own words what you see (which number, since when, what was "
+        "tried); log lines, metrics and configurations can be pasted.",
         zh="出了什么问题？可选择一项，或用自己的话描述现象（哪个数字、从何时起、试过什么）；也可以粘贴日志、指标或配置。",
     ),
     "see-single": Text(en="{check}. Then: {ask}", zh="{check}。然后回答：{ask}"),
@@ -87,6 +89,8 @@ _SENTENCES: dict[str, Text] = {
         zh="如果想附上文件：本条消息没有收到文件。",
     ),
     "not-understood": Text(en="Not understood: {what}", zh="未能理解：{what}"),
+    "more-alike": Text(en="the words resemble what is written of it", zh="措辞与该原因的描述相近"),
+    "not-so": Text(en="not so: {title}", zh="并非如此：{title}"),
     "present": Text(en="yes", zh="是"),
     "absent": Text(en="no", zh="否"),
     # the ranking
@@ -129,9 +133,9 @@ _SENTENCES: dict[str, Text] = {
         zh="知识库没有给出相应检查；请按所知回答，或答“不知道”。",
     ),
     "help": Text(
-        en="Answer with yes, no, don't know, skip, the number of an option or a value; or say what you see, and paste logs or "
-        "tables at any time. You can also say: why, why not …, how, undo, what else, show me the ranking, it was …, "
-        "start over, 中文.",
+        en="Answer with yes, no, don't know, skip, the number of an option or a value; or say what you see, and paste "
+        "logs or tables at any time. You can also say: why, why not …, how, undo, what else, show me the ranking, "
+        "it was …, start over, 中文.",
         zh="可以回答：是、否、不知道、跳过、选项编号或数值；也可以随时描述现象、粘贴日志或表格。还可以说：为什么、为什么不是……、"
         "怎么查、撤回、还有什么、排名、原因是……、重新开始、English。",
     ),
@@ -175,6 +179,11 @@ RISK: dict[str, Text] = {
     "medium": Text(en="medium", zh="中"),
     "high": Text(en="high", zh="高"),
 }
+
+
+def joined(parts: Iterable[str], lang: Lang) -> str:
+    """Several things in one sentence."""
+    return ("; " if lang == "en" else "；").join(parts)
 
 
 def say(key: str, lang: Lang, **values: object) -> str:

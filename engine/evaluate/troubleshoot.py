@@ -1,9 +1,9 @@
 """Troubleshooting simulated, to judge which check is proposed next.
 
-A true cause and all its findings are drawn from the network itself (noisy-OR: a link's chance, and the leak), so that the
-ranking is right about the world and only the order of the checks is judged. The person starts with one or two symptoms that
-can be seen, makes one check or answers one question after another, each answered by what was drawn, and stops when the
-true cause stands first, above unknown.
+A true cause and all its findings are drawn from the network itself (noisy-OR: a link's chance, and the leak), so that
+the ranking is right about the world and only the order of the checks is judged. The person starts with one or two
+symptoms that can be seen, makes one check or answers one question after another, each answered by what was drawn, and
+stops when the true cause stands first, above unknown.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Workshop:
         choose = self.strategies[strategy]
         return [self.course(trouble, choose, seed) for seed, trouble in enumerate(troubles)]
 
-    def _planned(self, ranking: Ranking, _: Random) -> Proposal | None:
+    def _planned(self, ranking: Ranking, _random: Random) -> Proposal | None:
         planned = self.planner.plan(ranking)
         return self._by_id[planned[0].id] if planned else None
 
@@ -130,15 +130,15 @@ class Workshop:
         possible = self.bearing(ranking)
         return random.choice(possible) if possible else None
 
-    def _cheapest(self, ranking: Ranking, _: Random) -> Proposal | None:
+    def _cheapest(self, ranking: Ranking, _random: Random) -> Proposal | None:
         return min(self.bearing(ranking), key=lambda proposal: (proposal.cost, proposal.id), default=None)
 
-    def _likeliest(self, ranking: Ranking, _: Random) -> Proposal | None:
+    def _likeliest(self, ranking: Ranking, _random: Random) -> Proposal | None:
         """What would confirm the likeliest cause for which anything is open: its strongest finding, told cheapest."""
         open_ = self._open(ranking)
         for row in listed(ranking):
-            _, columns, misses = self.network.shows.of(np.array([row]))
-            for _miss, column in sorted(zip(misses.tolist(), columns.tolist(), strict=True)):
+            columns, misses = self.network.shows.of(np.array([row]))[1:]
+            for _, column in sorted(zip(misses.tolist(), columns.tolist(), strict=True)):
                 if open_[column] and column in self._settling:
                     return min(self._settling[column], key=lambda proposal: (proposal.cost, proposal.id))
         return None
@@ -176,7 +176,8 @@ def leads(ranking: Ranking, cause: int) -> bool:
 def listed(ranking: Ranking) -> list[int]:
     """The causes that an answer would list, best first."""
     order = descending(ranking.lead)
-    return order[ranking.lead[order] >= ranking.network.calibration.shown_from].tolist()
+    rows: list[int] = order[ranking.lead[order] >= ranking.network.calibration.shown_from].tolist()
+    return rows
 
 
 def judged(courses: Sequence[Course]) -> Judged:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import kb
 from engine.knowledge.advice import Advice
 from engine.knowledge.problems import KbError, Problem
+from engine.knowledge.retired import Retired
 from engine.model.kb import Cause, Check, Fact, Finding, Gate, KnowledgeCase, Pipeline, Policy, Signature
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ KINDS = (
     Kind("signatures", Signature, "signatures/*.yaml", many=True),
     Kind("pipelines", Pipeline, "pipeline/*.yaml", many=False, key="paradigm"),
     Kind("advice", Advice, "advice/*.yaml", many=True),
+    Kind("retired", Retired, "retired/*.yaml", many=True),
 )
 CAUSE_CASES = Kind("cases", KnowledgeCase, "causes/*/*.cases.yaml", many=True)
 HEALTHY_CASES = Kind("healthy", KnowledgeCase, "healthy/*.yaml", many=True)

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from engine.knowledge.advice import Advice
+from engine.knowledge.retired import Retired
 from engine.model.base import Frozen
 from engine.model.calibration import Calibration
 from engine.model.kb import Cause, Check, Concept, Fact, Finding, Gate, Paradigm, Pipeline, Policy, Signature
@@ -40,6 +41,7 @@ class Knowledge(Frozen):
     families: dict[str, Family] = {}
     lexicon: dict[str, Concept] = {}
     advice: dict[str, Advice] = {}
+    retired: dict[str, Retired] = {}
     examples: dict[str, tuple[str, ...]] = Field(
         default={}, description="What the reporters of a cause's own examples wrote, by cause."
     )

@@ -1,7 +1,7 @@
 """Rules about rules: what is wrong with a knowledge base, beyond what its files must be to load at all.
 
 The codes are stable: KB001 cannot be read, KB1xx names and references, KB2xx conditions, KB3xx texts and
-patterns, KB4xx causes, KB5xx examples, KB6xx unused. One rule is one function, in the module of its hundred.
+patterns, KB4xx causes, KB5xx examples, KB6xx unused, KB7xx ids. One rule is one function, in the module of its hundred.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from engine.knowledge import lint_cases, lint_causes, lint_conditions, lint_references, lint_texts
+from engine.knowledge import lint_cases, lint_causes, lint_conditions, lint_ids, lint_references, lint_texts
 from engine.knowledge.files import CAUSE_CASES, HEALTHY_CASES, KbFile
+from engine.knowledge.ids import read_lock
 from engine.knowledge.lint_context import Context, Rule, Severity
 from engine.knowledge.load import existing
 from engine.knowledge.sources import read_objects, read_sources, read_trees, require_calibration
@@ -27,6 +28,7 @@ RULES: tuple[Rule, ...] = (
     *lint_causes.RULES,
     *lint_cases.RULES,
     *lint_cases.UNUSED_RULES,
+    *lint_ids.RULES,
 )
 
 
@@ -55,7 +57,7 @@ def lint(root: Path | None = None, overlay: Path | None = None) -> list[Issue]:
     base = existing(root)
     trees = read_trees(base, overlay and existing(overlay))
     sources = read_sources(trees)
-    context = _context(sources, trees)
+    context = _context(sources, trees, base)
     require_calibration(sources, base)
     issues = [
         Issue(problem.file, problem.line, "KB001", "error", problem.reason, problem.hint)
@@ -70,7 +72,7 @@ def lint(root: Path | None = None, overlay: Path | None = None) -> list[Issue]:
     return sorted(set(issues))
 
 
-def _context(sources: Sources, trees: list[list[KbFile]]) -> Context:
+def _context(sources: Sources, trees: list[list[KbFile]], base: Path) -> Context:
     cases: dict[str, list[Placed[Any]]] = {}
     healthy: list[Placed[Any]] = []
     for file in (file for tree in trees for file in tree):
@@ -79,4 +81,4 @@ def _context(sources: Sources, trees: list[list[KbFile]]) -> Context:
             cases.setdefault(owner, []).extend(read_objects(file, CAUSE_CASES, sources.problems))
         elif file.is_of(HEALTHY_CASES):
             healthy.extend(read_objects(file, HEALTHY_CASES, sources.problems))
-    return Context(sources, cases, healthy)
+    return Context(sources, cases, healthy, read_lock(base))

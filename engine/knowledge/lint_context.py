@@ -29,11 +29,15 @@ class Remark(NamedTuple):
 
 @dataclass(frozen=True)
 class Context:
-    """All sources and their examples. ``cases`` is keyed by cause id; a healthy run belongs to none."""
+    """All sources and their examples. ``cases`` is keyed by cause id; a healthy run belongs to none.
+
+    ``lock`` holds the ids that ever were, by kind, with their lines.
+    """
 
     sources: Sources
     cases: dict[str, list[Placed[KnowledgeCase]]]
     healthy: list[Placed[KnowledgeCase]]
+    lock: Placed[dict[tuple[str, str], int]] | None = None
 
     def causes(self) -> Iterator[Placed[Cause]]:
         """Every cause that is not retired."""

@@ -24,7 +24,7 @@ _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _LITERAL = re.compile(r"'[^']*'")
 _CONCEPT = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_TEXT_KINDS = ("facts", "findings", "causes", "checks", "gates", "policies", "pipelines", "advice")
+_TEXT_KINDS = ("facts", "findings", "causes", "checks", "gates", "policies", "pipelines", "advice", "retired")
 
 
 def _texts(context: Context) -> Iterator[tuple[Placed[Any], DataPath, Text]]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from engine.knowledge.advice import Advice
     from engine.knowledge.knowledge import Knowledge
+    from engine.knowledge.retired import Retired
 
 
 class UnknownObjectError(LookupError):
@@ -250,6 +251,13 @@ def _advice(page: _Page, advice: Advice, _: Knowledge) -> None:
         page.section(name, getattr(advice, name))
 
 
+def _retired(page: _Page, retired: Retired, _: Knowledge) -> None:
+    page.title("retired", retired.id, retired.id)
+    page.facts(kind=page.label(retired.kind), since=retired.since)
+    page.section("because", retired.because)
+    page.bullets("instead", (f"`{name}`" for name in retired.instead))
+
+
 _WRITERS: dict[str, Callable[[_Page, Any, Knowledge], None]] = {
     "facts": _fact,
     "findings": _finding,
@@ -260,4 +268,5 @@ _WRITERS: dict[str, Callable[[_Page, Any, Knowledge], None]] = {
     "signatures": _signature,
     "pipelines": _pipeline,
     "advice": _advice,
+    "retired": _retired,
 }

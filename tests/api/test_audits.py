@@ -222,8 +222,8 @@ def test_the_oldest_audits_go_first(tmp_path: Path, limits: AuditLimits, left: s
         clock = count()
         audits = AuditStore(store, limits, lambda: float(next(clock)))
         for name in "abc":
-            await audits.keep(name, {"en": name.encode(), "zh": b"zh"})
-        found = [name for name in "abc" if await audits.get(name, "en") == name.encode()]
+            await audits.keep("t", name, {"en": name.encode(), "zh": b"zh"})
+        found = [name for name in "abc" if await audits.get("t", name, "en") == name.encode()]
         await store.close()
         return "".join(found)
 

@@ -1,0 +1,38 @@
+"""A service of the module's own with the real engine, and a case in it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from api.app import create_app
+from api.settings import Settings
+from tests.api.conftest import a_client
+
+OVERFLOW = "numerics/fp16-activation-overflow"
+REPORT = {
+    "paradigm": "pretrain",
+    "report": "fp16 run, the loss became NaN at step 4120.",
+    "observations": [{"name": "precision", "value": "fp16"}, {"name": "grad_norm", "value": "inf"}],
+}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    store = tmp_path_factory.mktemp("store") / "store.db"
+    with a_client(create_app(Settings(store_url=f"sqlite:///{store}"))) as client:
+        yield client
+
+
+@pytest.fixture
+def case(service: TestClient) -> dict[str, Any]:
+    """A case as it was answered when it was opened."""
+    response = service.post("/v1/cases", json=REPORT)
+    assert response.status_code == 201
+    return response.json()
+
+
+def chance(case: dict[str, Any], cause: str) -> float:
+    """The probability of a cause in the ranking of a case."""
+    return next((c["probability"] for c in case["diagnosis"]["causes"] if c["id"] == cause), 0.0)
