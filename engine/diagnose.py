@@ -126,6 +126,11 @@ class Diagnoser:
 
         return WhyNotOut.model_validate(self._work(observed, lang).explainer.why_not(cause_id))
 
+    def facts(self, observed: Observed) -> dict[str, Value]:
+        """Every fact of a case as it is settled, derived ones included."""
+        settled, _ = add_derived(settle_facts(observed.facts), self._derivations)
+        return {fact: one.value for fact, one in settled.items()}
+
     def known(self, observed: Observed) -> list[Known]:
         """Every decided finding of a case, as the ranking sees it; what scores, fits and examples are made of."""
         return _known(self._findings(observed).concluded)

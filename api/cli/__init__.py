@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FOUND, USAGE, INCOMPLETE, NOTHING_TO_DO, INTERNAL = 1, 2, 3, 4, 70
 _COMMANDS = {
     "diagnose": ("api.cli.diagnose", "Rank the causes of an incident from files, numbers or a sentence."),
+    "ask": ("api.cli.ask", "Find the cause in a dialogue: one question at a time, no model behind it."),
     "audit": ("api.cli.audit", "May this checkpoint go out? Pass, fail or not enough evidence, item by item."),
     "audit-log": ("api.cli.audit_log", "The log of who did what: verify it, sign how it stands, show it."),
     "calc": ("api.cli.calc", "Tokens per update, and static training memory."),

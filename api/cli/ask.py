@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 from pydantic_core import to_json
+from rich.console import Console
+from rich.text import Text as Styled
 
 from api.cli import FOUND, INCOMPLETE, Problem, language_of_terminal
 from api.cli.diagnose import gather
+from api.reports.text import visible
 from engine.diagnose import Diagnoser, EvidenceFile
 from engine.dialogue import Reply, Turn, cause_meant, question, reply, understand
 from engine.dialogue.pasted import looks_pasted
@@ -38,7 +41,9 @@ PASTE_SECONDS = 0.05
 @click.option(
     "--overlay", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A site's own knowledge."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document at the end; the dialogue goes to stderr.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document at the end; the dialogue goes to stderr."
+)
 def command(paths: tuple[Path, ...], report: str, lang: Lang | None, overlay: Path | None, as_json: bool) -> int:
     """Find the cause in a dialogue: answer questions, paste log lines, ask why.
 
@@ -63,12 +68,15 @@ def command(paths: tuple[Path, ...], report: str, lang: Lang | None, overlay: Pa
 
 def _converse(talk: Talk, as_json: bool) -> int:
     """Talk until a last word or the end of the input; the exit code is that of ``diagnose``."""
-    show = _printer(to_stderr=as_json)
-    show(talk.begin(), talk.lang)
+    out = Console(stderr=as_json, highlight=False, width=None if sys.stdout.isatty() else 110)
+    _show(talk.begin(), out)
     transcript: list[dict[str, Any]] = []
+    typed = sys.stdin.isatty()
     for message in _messages(sys.stdin):
+        if not typed:
+            out.print(Styled("".join(f"{PROMPT}{visible(line)}\n" for line in message.splitlines())), end="")
         turn, answer = talk.say(message)
-        show(answer, talk.lang)
+        _show(answer, out)
         transcript.append({
             "said": message, "turn": turn.model_dump(mode="json"), "reply": answer.model_dump(mode="json"),
         })  # fmt: skip
@@ -146,8 +154,8 @@ class Talk:
         """Everything given and told so far. Evidence is read again only if there is more of it, or less."""
         facts: dict[str, Any] = {}
         for turn in self.told:
-            stated = {finding: state == "present" for finding, state in turn.findings.items() if state != "unknown"}
-            facts |= stated | turn.facts
+            facts |= {finding: state == "present" for finding, state in turn.findings.items()} | turn.facts
+            facts = {name: value for name, value in facts.items() if turn.findings.get(name) != "unknown"}
         pieces = [turn.evidence for turn in self.told if turn.evidence]
         if self._read is None or self._read[0] != pieces:
             self._read = pieces, self.diagnoser.collect(_with(self.case, pieces), self.files)
@@ -213,6 +221,16 @@ def _piped(stream: TextIO) -> Iterator[str]:
         yield "\n".join(block)
 
 
-def _printer(*, to_stderr: bool):  # type: ignore[no-untyped-def]
-    """Prints replies: on a terminal with the question in bold, in a pipe as plain text."""
-    raise NotImplementedError
+def _show(answer: Reply, out: Console) -> None:
+    """Print a reply: the question stands out, what was understood steps back, commands keep their lines."""
+    understood = "\n".join(answer.understood)
+    asked = answer.question.text if answer.question is not None else None
+    out.print()
+    for number, paragraph in enumerate(answer.paragraphs):
+        if number:
+            out.print()
+        for line in paragraph.splitlines():
+            style = "dim" if paragraph == understood else "bold" if asked is not None and asked in line else ""
+            is_command = line.startswith("  ")
+            out.print(Styled(visible(line), style="cyan" if is_command else style), soft_wrap=is_command)
+    out.print()

@@ -12,7 +12,7 @@ import click
 from rich.progress import Progress
 from rich.table import Table
 
-from api.cli import FOUND, NOTHING_TO_DO, Problem
+from api.cli import FOUND, NOTHING_TO_DO, Problem, kb_suggest
 from api.render import console
 from engine.diagnose import Diagnoser
 from engine.evaluate.cases import name_of, run_cases, with_drafts
@@ -36,6 +36,9 @@ def command() -> None:
     """Check, test, extend and measure the knowledge base."""
 
 
+command.add_command(kb_suggest.command)
+
+
 def _knowledge(root: Path | None) -> Knowledge:
     try:
         return load_knowledge(root)
@@ -48,11 +51,14 @@ def _knowledge(root: Path | None) -> Knowledge:
 @_json
 @click.option("--errors-only", is_flag=True, help="Leave warnings out.")
 def lint_command(root: Path | None, as_json: bool, errors_only: bool) -> int:
-    """Rules about rules: references, types, limits, texts, examples. Exits with 1 if there is an error."""
+    """Rules about rules: references, types, limits, texts, examples, ids. Exits with 1 if there is an error."""
+    from engine.evaluate.pinned import unpinned
     from engine.knowledge.lint import lint
 
     try:
         issues = [issue for issue in lint(root) if issue.severity == "error" or not errors_only]
+        if not errors_only and all(issue.severity == "warning" for issue in issues):
+            issues = sorted([*issues, *unpinned(root)])
     except KbError as error:
         raise Problem("the knowledge base cannot be read", str(error), FOUND) from None
     errors = sum(issue.severity == "error" for issue in issues)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,33 +16,18 @@ if TYPE_CHECKING:
 
 
 @click.command("mcp")
-@click.option("--store", type=click.Path(path_type=Path, dir_okay=False), help="Keep the cases in this file.")
-@click.option(
-    "--knowledge", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Folder of the knowledge base."
-)
-@click.option(
-    "--audit-root",
-    "audit_roots",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    multiple=True,
-    help="A folder whose checkpoints may be audited.",
-)
-def command(store: Path | None, knowledge: Path | None, audit_roots: tuple[Path, ...]) -> None:
+def command() -> None:
     """Answer a chat client over standard input and output (Model Context Protocol), until it closes the input.
 
-    Not meant to be typed: the client starts it, see docs/mcp.md. Cases are kept as by the service on this machine.
+    Not meant to be typed: the client starts it, see docs/mcp.md. Settings come from the environment as for the
+    service, whose cases it shares: TRAINTRIAGE_STORE_URL, TRAINTRIAGE_KNOWLEDGE, TRAINTRIAGE_AUDIT_ROOTS and others.
     """
     from api.settings import Settings, SettingsError
 
+    quiet = None if "TRAINTRIAGE_LOG_LEVEL" in os.environ else "warning"  # clients show each line as an error
     try:
-        settings = Settings.from_env(
-            os.environ,
-            knowledge=knowledge,
-            store_url=f"sqlite:///{store.absolute()}" if store is not None else None,
-            audit_roots=tuple(root.absolute() for root in audit_roots) or None,
-            mcp=True,  # refused here if the SDK is not installed
-            log_level="warning" if "TRAINTRIAGE_LOG_LEVEL" not in os.environ else None,
-        )
+        # Refused here if the SDK is not installed.
+        settings = Settings.from_env(os.environ, mcp=True, log_level=quiet)
     except SettingsError as error:
         raise Problem("the tools cannot start so", str(error)) from None
     asyncio.run(_serve(settings))

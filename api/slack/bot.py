@@ -21,7 +21,7 @@ from api.problem import Problem
 from api.slack import deliveries, modals
 from api.slack.deliveries import DELIVERY, Message, Who, pressed
 from api.slack.kit import unpacked
-from api.slack.posts import THREAD, ref_of, spoken
+from api.slack.posts import THREAD, reason_of, ref_of, spoken
 from api.slack.words import say
 from api.store import cases as rows
 from api.store import jobs
@@ -69,12 +69,18 @@ class Bot:
         It answers after its listeners are done, so that an acknowledgement means that the job is stored. Whether a
         request comes from Slack was decided before (:mod:`api.slack.verify`, or Slack's own connection).
         """
+        token = self.config.bot_token
+
+        async def authorize(enterprise_id: str | None, team_id: str | None) -> AuthorizeResult:
+            # One token for all that are let in; asking Slack about it would take time off the three seconds.
+            return AuthorizeResult(enterprise_id=enterprise_id, team_id=team_id, bot_token=token)
+
         app = AsyncApp(
             name="traintriage",
             client=self.client,
             logger=_quiet(),
             signing_secret="",  # not used: see request_verification_enabled
-            authorize=self._authorize,
+            authorize=authorize,
             before_authorize=self._gate,
             process_before_response=True,
             request_verification_enabled=False,
@@ -94,10 +100,6 @@ class Bot:
         app.event(_ANY)(self._event)
         app.error(self._failed)
         return app
-
-    async def _authorize(self, enterprise_id: str | None, team_id: str | None) -> AuthorizeResult:
-        """One token for all workspaces that are let in; asking Slack about it would take time off the three seconds."""
-        return AuthorizeResult(enterprise_id=enterprise_id, team_id=team_id, bot_token=self.config.bot_token)
 
     async def _gate(self, body: Body, next_: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:
         """Nothing of a workspace that is not ours gets further."""
@@ -211,7 +213,7 @@ class Bot:
         try:
             await self.client.views_open(trigger_id=str(body.get("trigger_id")), view=view)
         except SlackApiError as error:  # the person can press again
-            self.logger.warning("form not opened", reason=str(error.response.get("error")))
+            self.logger.warning("form not opened", reason=reason_of(error))
 
     async def _case(self, body: Body, value: Mapping[str, Any] | str) -> CaseView | None:
         """The case that an element speaks of, if whoever uses it may see it."""
@@ -243,8 +245,5 @@ def _first(body: Body) -> dict[str, Any]:
 
 
 def _quiet() -> logging.Logger:
-    """Bolt tells in its log what it was sent; that is not for ours."""
-    logger = logging.getLogger("traintriage.slack.bolt")
-    logger.addHandler(logging.NullHandler())
-    logger.propagate = False
-    return logger
+    """Bolt's log would hold what it was sent; ours says what went wrong."""
+    return logging.Logger("traintriage.slack", logging.CRITICAL + 1)

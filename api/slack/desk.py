@@ -11,15 +11,16 @@ from pydantic_core import to_json
 from slack_sdk.errors import SlackApiError
 
 from api.access import Scope
+from api.access.caller import require_scope
 from api.cases.events import Added, Answered, Answers, Doubted, Said, Source
 from api.problem import Problem
 from api.slack import deliveries
 from api.slack.blocks import answered_blocks, mention, note_message, why_message
 from api.slack.deliveries import Click, Form, Message, Report
-from api.slack.posts import FINAL, FORM, THREAD, is_worth_posting, ref_of, spoken
+from api.slack.posts import FINAL, FORM, PASSING, THREAD, is_worth_posting, reason_of, ref_of, spoken
 from api.slack.replies import reply_message
 from api.slack.text import escape, said
-from api.slack.words import say, words
+from api.slack.words import say
 from api.submission import Submission
 from engine.dialogue import Turn, understand
 
@@ -88,7 +89,7 @@ class Desk:
             await self._tell(delivery, problem.detail)
 
     async def _report(self, delivery: Report, caller: Caller, again: bool) -> None:
-        self._require(caller, Scope.CASES_WRITE)
+        require_scope(caller, Scope.CASES_WRITE)
         ref = ref_of(delivery.who.team, delivery.thread)
         in_thread = bool(delivery.thread.ts)
         link = (THREAD, ref) if in_thread else (REQUEST, delivery.key)
@@ -120,8 +121,11 @@ class Desk:
                 channel=delivery.thread.channel, ts=delivery.thread.ts, limit=_CONTEXT
             )
             me = (await self.client.auth_test()).get("user_id")
-        except SlackApiError as error:  # the bot may not read here: what was written to it has to do
-            self.logger.info("thread not read", reason=str(error.response.get("error")))
+        except SlackApiError as error:
+            if reason_of(error) in PASSING:
+                raise
+            # The bot may not read here: what was written to it has to do.
+            self.logger.info("Slack thread not read", reason=reason_of(error))
             return delivery.text
         found = [message for message in answer.get("messages") or () if message.get("user") != me]
         return "\n\n".join(filter(None, map(deliveries.text_of, found))) or delivery.text
@@ -135,7 +139,7 @@ class Desk:
             return  # people go on talking after it
         if Scope.CASES_WRITE not in caller.scopes and not delivery.addressed:
             return
-        self._require(caller, Scope.CASES_WRITE)
+        require_scope(caller, Scope.CASES_WRITE)
         await self._add(view, delivery, caller, again, addressed=delivery.addressed)
 
     async def _add(
@@ -161,13 +165,13 @@ class Desk:
         if delivery.action == "answer":
             await self._answer(delivery, caller, again)
         elif delivery.action == "why":
-            self._require(caller, Scope.CASES_READ)
+            require_scope(caller, Scope.CASES_READ)
             lang = spoken(await self.cases.get(caller, delivery.case))
             told = await self.cases.explain(caller, delivery.case, delivery.cause, lang)
             titles = {item["cause"]: self._title(item["cause"], lang) for item in told["outweighed_by"]}
             await self.poster.post(delivery.thread.channel, delivery.thread.ts, why_message(told, titles, lang))
         else:
-            self._require(caller, Scope.CASES_WRITE)
+            require_scope(caller, Scope.CASES_WRITE)
             view = await self.cases.get(caller, delivery.case)
             if delivery.cause not in view.state.doubted:
                 await self.cases.feedback(caller, delivery.case, Doubted(cause=delivery.cause))
@@ -177,7 +181,7 @@ class Desk:
         return cause if known is None else known.title.get(lang)
 
     async def _answer(self, delivery: Click, caller: Caller, again: bool) -> None:
-        self._require(caller, Scope.CASES_WRITE)
+        require_scope(caller, Scope.CASES_WRITE)
         passed = () if delivery.answers else (delivery.question,)
         answers = Answers.model_validate({"asked": delivery.question, "findings": delivery.answers, "passed": passed})
         view = await self.cases.get(caller, delivery.case)
@@ -191,16 +195,16 @@ class Desk:
                 channel=delivery.thread.channel, ts=delivery.message, blocks=blocks, text=note_message(note).text
             )
         except SlackApiError as error:  # the answer is kept; only the buttons stay
-            self.logger.warning("message not updated", reason=str(error.response.get("error")))
+            self.logger.warning("message not updated", reason=reason_of(error))
 
     async def _form(self, delivery: Form, caller: Caller, again: bool) -> None:
         if delivery.outcome is not None:
-            self._require(caller, Scope.CASES_RESOLVE)
+            require_scope(caller, Scope.CASES_RESOLVE)
             view = await self.cases.get(caller, delivery.case)
             if view.state.outcome != delivery.outcome:
                 await self.cases.resolve(caller, delivery.case, delivery.outcome)
             return
-        self._require(caller, Scope.CASES_WRITE)
+        require_scope(caller, Scope.CASES_WRITE)
         view = await self.cases.get(caller, delivery.case)
         answers = delivery.answers
         source = Source(kind=FORM if answers is not None else THREAD, ref=delivery.key)
@@ -210,10 +214,6 @@ class Desk:
                 await self.cases.add_evidence(caller, delivery.case, _submission(turn, ()), source)
         if answers is not None and not (again and _has(view, lambda event: _was_answered(event, answers, caller))):
             await self.cases.answer(caller, delivery.case, answers)
-
-    def _require(self, caller: Caller, scope: Scope) -> None:
-        if scope not in caller.scopes:
-            raise Problem("forbidden", words("forbidden"))
 
     async def _tell_refused(self, delivery: Delivery, refused: Sequence[NotReadError], lang: Lang) -> None:
         if refused:
@@ -250,7 +250,7 @@ class Desk:
                 **arguments,
             )
         except SlackApiError as error:
-            if str(error.response.get("error")) not in FINAL | {"user_not_in_channel"}:
+            if reason_of(error) not in FINAL | {"user_not_in_channel"}:
                 raise
             await self.poster.post(delivery.who.user, "", message)
 

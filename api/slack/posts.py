@@ -45,8 +45,16 @@ FINAL = frozenset({
     "restricted_action", "restricted_action_thread_only_channel", "user_not_found", "invalid_blocks", "msg_too_long",
     "msg_blocks_too_long", "cannot_dm_bot", "channel_is_archived", "edit_window_closed",
 })  # fmt: skip
+# Slack's own trouble, which is over soon; an answer that is no JSON has no error at all.
+PASSING = frozenset({"", "ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 _OUTSIDE = frozenset({"channel_not_found", "not_in_channel"})
 _METADATA = "traintriage_post"
+
+
+def reason_of(error: SlackApiError) -> str:
+    """Slack's word for what went wrong; empty if its answer was no JSON, such as a page of a gateway."""
+    data = getattr(error.response, "data", None)
+    return str(data.get("error", "")) if isinstance(data, dict) else ""
 
 
 def ref_of(team: str, thread: Thread) -> str:
@@ -168,7 +176,7 @@ class Poster:
                 channel=channel, unfurl_links=False, unfurl_media=False, **arguments
             )
         except SlackApiError as error:
-            reason = str(error.response.get("error"))
+            reason = reason_of(error)
             user = otherwise.rpartition("/")[2] if otherwise.startswith("slack:") else ""
             if reason in _OUTSIDE and user and user != channel:
                 return await self.post(user, "", message, mark)

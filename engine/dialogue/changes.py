@@ -126,6 +126,13 @@ def evidence_of(cause: Diagnosed) -> list[Diagnosed]:
     return [*cause["evidence_for"], *cause["evidence_against"]]
 
 
+def grounds(item: Diagnosed, lang: Lang) -> str:
+    """Why a piece of evidence holds; of what was answered the title says it, and the quote would be an id."""
+    if item["sources"] and all(source["kind"] in ("stated", "answer") for source in item["sources"]):
+        return str(item["title"]) if item["state"] == "present" else say("not-so", lang, title=item["title"])
+    return str(item["because"])
+
+
 def _known(diagnosis: Diagnosed) -> set[str]:
     return {item["id"] for key in ("findings", "context", "facts") for item in diagnosis[key]}
 

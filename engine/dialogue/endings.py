@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from engine.dialogue.changes import grounds
 from engine.dialogue.model import Confirmation, Ending, Question, Remedy
-from engine.dialogue.questions import cause_title
+from engine.dialogue.questions import cause_title, effort
 from engine.knowledge.knowledge import Knowledge
 from engine.model.base import Lang
-from engine.model.kb import Check
 
 DECIDED = 0.8
 """From this probability on the lead is decided. With truthful answers to simulated cases, whose findings are drawn from
@@ -37,12 +37,12 @@ def ending(
     if not diagnosis["findings"]:  # nobody has said what is wrong
         return _unknown(diagnosis) if passed else None
     if lead is not None and lead["probability"] >= DECIDED:
-        return _of_cause("cause", lead, diagnosis, knowledge, lang)
+        return _decided(lead, diagnosis, knowledge, lang)
     if pending is not None and passed < MAX_PASSED:
         return None
     if lead is None or diagnosis["unknown"]["probability"] >= lead["probability"]:
         return _unknown(diagnosis)
-    return _of_cause("open", lead, diagnosis, knowledge, lang)
+    return _open(lead, diagnosis, knowledge, lang)
 
 
 def _unknown(diagnosis: Mapping[str, Any]) -> Ending:
@@ -57,24 +57,32 @@ def _would_help(diagnosis: Mapping[str, Any]) -> tuple[str, ...]:
     return (*checks, *(f"{gap['what']}: {gap['why']}" for gap in diagnosis["coverage"]["not_judged"]))
 
 
-def _of_cause(
-    kind: str, lead: Mapping[str, Any], diagnosis: Mapping[str, Any], knowledge: Knowledge, lang: Lang
-) -> Ending:
+def _decided(lead: Mapping[str, Any], diagnosis: Mapping[str, Any], knowledge: Knowledge, lang: Lang) -> Ending:
     remedies = [
         Remedy(do=item["do"], minutes=item["minutes"], risk=item["risk"], undo=item["undo"])
         for item in lead["remedies"][:SHOWN_REMEDIES]
     ]
-    return Ending.model_validate({
-        "kind": kind,
-        "cause": lead["id"],
-        "title": cause_title(lead["id"], knowledge, lang),
-        "probability": lead["probability"],
-        "expected": lead["expected"],
-        "evidence": [item["because"] for item in lead["evidence_for"][:SHOWN_EVIDENCE]],
-        "confirm": _confirmation(lead, diagnosis, knowledge, lang),
-        "remedies": remedies,
-        "would_help": _would_help(diagnosis) if kind == "open" else (),
-    })  # fmt: skip
+    return Ending(
+        kind="cause",
+        cause=lead["id"],
+        title=cause_title(lead["id"], knowledge, lang),
+        probability=lead["probability"],
+        expected=lead["expected"],
+        evidence=tuple(grounds(item, lang) for item in lead["evidence_for"][:SHOWN_EVIDENCE]),
+        confirm=_confirmation(lead, diagnosis, knowledge, lang),
+        remedies=tuple(remedies),
+    )
+
+
+def _open(lead: Mapping[str, Any], diagnosis: Mapping[str, Any], knowledge: Knowledge, lang: Lang) -> Ending:
+    """No remedy: nobody should act upon a cause that only leads."""
+    return Ending(
+        kind="open",
+        cause=lead["id"],
+        title=cause_title(lead["id"], knowledge, lang),
+        probability=lead["probability"],
+        would_help=_would_help(diagnosis),
+    )
 
 
 def _confirmation(
@@ -89,14 +97,10 @@ def _confirmation(
     open_ = {link.finding for link in cause.shows} - known
     checks = [knowledge.checks[id_] for id_ in cause.checks if id_ in knowledge.checks]
     telling = [check for check in checks if open_.intersection(check.settles)]
-    check = min(telling, key=_cost, default=None)
+    check = min(telling, key=effort, default=None)
     if check is None:
         return None
     return Confirmation(
         id=check.id, title=check.title.get(lang), how=check.how.get(lang), commands=dict(check.commands),
         minutes=check.minutes, risk=check.risk,
     )  # fmt: skip
-
-
-def _cost(check: Check) -> tuple[float, str]:
-    return check.minutes + 10 * check.accelerators, check.id

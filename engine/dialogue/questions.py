@@ -13,7 +13,7 @@ from engine.model.conditions import AllOf, AnyOf, Condition, FactOperand, FactTe
 from engine.model.kb import Check, Fact, Finding
 
 OPENING = "opening"
-OPENING_OPTIONS = 8
+OPENING_OPTIONS = 10
 SHOWN_THEN = 1
 """The leading cause after an answer says enough beside an option; the diagnosis holds the others."""
 
@@ -26,7 +26,7 @@ def question(diagnosis: Mapping[str, Any], knowledge: Knowledge, lang: Lang) -> 
     for proposal in diagnosis["next_checks"]:
         known = knowledge.findings if proposal["kind"] == "question" else knowledge.checks
         if proposal["id"] in known:  # the knowledge base may have changed since
-            return _proposed(proposal, knowledge, lang)
+            return _proposed(proposal, diagnosis, knowledge, lang)
     return None if diagnosis["findings"] else opening(knowledge, lang)
 
 
@@ -45,13 +45,18 @@ def opening(knowledge: Knowledge, lang: Lang) -> Question:
 
 
 def _telling_symptoms(knowledge: Knowledge) -> list[str]:
-    """Symptoms a person can see, each the one that most causes show of those that no earlier one covers."""
+    """Symptoms a person can see, none about a trial, each the one that most causes show that no earlier one covers."""
     calibration = knowledge.calibration
+    plain = {
+        finding.id
+        for finding in knowledge.findings.values()
+        if finding.role == "symptom" and finding.visible and finding.ask and not finding.id.endswith(")")
+    }
     weights = {
         cause.id: {
             link.finding: calibration.priors[cause.prior] * calibration.links[link.how]
             for link in cause.shows
-            if (finding := knowledge.findings[link.finding]).role == "symptom" and finding.visible and finding.ask
+            if link.finding in plain
         }
         for cause in knowledge.active_causes.values()
     }
@@ -69,14 +74,14 @@ def _telling_symptoms(knowledge: Knowledge) -> list[str]:
     return chosen
 
 
-def _proposed(proposal: Mapping[str, Any], knowledge: Knowledge, lang: Lang) -> Question:
+def _proposed(proposal: Mapping[str, Any], diagnosis: Mapping[str, Any], knowledge: Knowledge, lang: Lang) -> Question:
     asks = tuple(finding for finding in proposal["asks"] if finding in knowledge.findings)
     after = {outcome["state"]: _expected(outcome["then"], knowledge, lang) for outcome in proposal["if"]}
     if proposal["kind"] == "check":
         return _check(knowledge.checks[proposal["id"]], asks, after, knowledge, lang)
     finding = knowledge.findings[proposal["id"]]
     fact = value_of(finding, knowledge)
-    way = _cheapest_check(finding.id, knowledge)
+    way = _way_to_tell(finding.id, diagnosis, knowledge)
     return Question(
         id=finding.id,
         kind="question",
@@ -157,10 +162,25 @@ def cause_title(cause: str, knowledge: Knowledge, lang: Lang) -> str:
     return knowledge.causes[cause].title.get(lang) if cause in knowledge.causes else cause
 
 
-def _cheapest_check(finding: str, knowledge: Knowledge) -> Check | None:
-    """The cheapest check that settles a finding: how a person may find out."""
-    ways = [check for check in knowledge.checks.values() if finding in check.settles]
-    return min(ways, key=lambda check: (check.minutes + 10 * check.accelerators, check.id), default=None)
+def _way_to_tell(finding: str, diagnosis: Mapping[str, Any], knowledge: Knowledge) -> Check | None:
+    """How to find out: the cheapest check of the first cause in the ranking that shows the finding and names one.
+
+    A finding may turn up in many fields ("another template cures it"); the cause says which of them is meant.
+    """
+    for ranked in diagnosis["causes"]:
+        cause = knowledge.causes.get(ranked["id"])
+        if cause is None or all(link.finding != finding for link in cause.shows):
+            continue
+        named = [knowledge.checks[id_] for id_ in cause.checks if id_ in knowledge.checks]
+        ways = [check for check in named if finding in check.settles]
+        if ways:
+            return min(ways, key=effort)
+    return None
+
+
+def effort(check: Check) -> tuple[float, str]:
+    """What orders checks by how cheap they are: minutes, an accelerator counting as ten of them."""
+    return check.minutes + 10 * check.accelerators, check.id
 
 
 def value_of(finding: Finding, knowledge: Knowledge) -> Fact | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from engine.dialogue.changes import Change, evidence_of
+from engine.dialogue.changes import Change, evidence_of, grounds
 from engine.dialogue.endings import ending
 from engine.dialogue.model import Ending, Question, Ranked, Reply, Turn
 from engine.dialogue.questions import cause_title, question
@@ -57,8 +57,8 @@ def reply(
     if turn is None or (command is not None and command.kind in _SHOW_RANKING):
         wished.append(ranked(ranking, unknown, lang))
         before = None  # what stands has to be said, whether it was said before or not
-    changes = turn is not None and (turn.findings or turn.facts or turn.evidence)
-    paragraphs = ["\n".join(understood), moved(moves, lang) if changes else "", *wished]
+    told = turn is not None and (turn.facts or turn.evidence or set(turn.findings.values()) - {"unknown"})
+    paragraphs = ["\n".join(understood), moved(moves, lang) if told else "", *wished]
     if command is None or command.kind not in _LAST_WORDS:
         earlier = _earlier(before, turn, passed, knowledge, lang)
         paragraphs += _closing(earlier, (pending, end), passed, lang)
@@ -97,7 +97,8 @@ def _closing(earlier: _Stand, now: _Stand, passed: int, lang: Lang) -> list[str]
         paragraphs += [_still(end, lang)] if still else ended(end, passed, lang)
     if pending is not None:
         words = asked(pending, lang, in_full=asked_before is None or asked_before.id != pending.id)
-        paragraphs.append(words if end is None else say("optional", lang, ask=words))
+        key = "optional" if end is not None and end.kind == "cause" else "go-on"
+        paragraphs.append(words if end is None else say(key, lang, ask=words))
     return paragraphs
 
 
@@ -111,7 +112,7 @@ def _ranking(diagnosis: Diagnosed, knowledge: Knowledge, lang: Lang) -> tuple[Ra
             cause=cause["id"],
             title=cause_title(cause["id"], knowledge, lang),
             probability=cause["probability"],
-            reasons=tuple(item["because"] for item in evidence_of(cause)[:REASONS]),
+            reasons=tuple(grounds(item, lang) for item in evidence_of(cause)[:REASONS]),
         )
         for cause in diagnosis["causes"][:RANKED]
     )

@@ -58,24 +58,20 @@ def ranked(ranking: Sequence[Ranked], unknown: float, lang: Lang) -> str:
 
 def ended(ending: Ending, passed: int, lang: Lang) -> list[str]:
     """An ending: what it is, on what grounds, how to confirm it, and what to do."""
-    if ending.cause is None:
+    if ending.kind == "unknown":
         return [say("end-unknown", lang, percent=percent(ending.probability)), _would_help(ending, lang)]
-    paragraphs = [_verdict(ending, passed, lang), "\n".join(say("because", lang, because=b) for b in ending.evidence)]
+    shown = {"title": ending.title, "percent": percent(ending.probability), "count": passed}
+    if ending.kind == "open":
+        return [say("end-passed" if passed >= MAX_PASSED else "end-open", lang, **shown), _would_help(ending, lang)]
+    verdict = say("end-expected" if ending.expected else "end-cause", lang, **shown)
+    paragraphs = [verdict, "\n".join(say("because", lang, because=ground) for ground in ending.evidence)]
     if ending.confirm is not None:
         line = say("confirm", lang, title=ending.confirm.title, how=ending.confirm.how)
         paragraphs.append("\n".join([line, *command_lines(ending.confirm.commands)]))
     for remedy in ending.remedies:
         line = say("remedy", lang, do=remedy.do, minutes=f"{remedy.minutes:g}", risk=RISK[remedy.risk].get(lang))
         paragraphs.append("\n".join([line, say("undo", lang, undo=remedy.undo)] if remedy.undo else [line]))
-    return [*paragraphs, _would_help(ending, lang)] if ending.kind == "open" else paragraphs
-
-
-def _verdict(ending: Ending, passed: int, lang: Lang) -> str:
-    if ending.kind == "open":
-        key = "end-passed" if passed >= MAX_PASSED else "end-open"
-    else:
-        key = "end-expected" if ending.expected else "end-cause"
-    return say(key, lang, title=ending.title, percent=percent(ending.probability), count=passed)
+    return paragraphs
 
 
 def _would_help(ending: Ending, lang: Lang) -> str:

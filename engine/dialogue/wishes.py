@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from engine.dialogue.changes import grounds
 from engine.dialogue.model import Command, Question
 from engine.dialogue.questions import cause_title
 from engine.dialogue.speech import command_lines
@@ -96,9 +97,9 @@ def _why(command: Command, diagnosis: Diagnosed, knowledge: Knowledge, lang: Lan
 
 
 def _reasons(supporting: list[Diagnosed], opposing: list[Diagnosed], lang: Lang) -> list[str]:
-    lines = [say("for", lang, because=item["because"], bits=f"{item['bits']:.1f}") for item in supporting[:REASONS]]
+    lines = [say("for", lang, because=grounds(item, lang), bits=f"{item['bits']:.1f}") for item in supporting[:REASONS]]
     return lines + [
-        say("against", lang, because=item["because"], bits=f"{item['bits']:.1f}") for item in opposing[:REASONS]
+        say("against", lang, because=grounds(item, lang), bits=f"{item['bits']:.1f}") for item in opposing[:REASONS]
     ]
 
 

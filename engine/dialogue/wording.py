@@ -170,6 +170,7 @@ _SENTENCES: dict[str, Text] = {
         en="the log around the first error, the metrics over time, the configuration",
         zh="首个错误附近的日志、随时间变化的指标、配置文件",
     ),
+    "go-on": Text(en="You can still answer: {ask}", zh="仍可以继续回答：{ask}"),
     "optional": Text(en="To be surer, you can still answer: {ask}", zh="如需更确定，可以继续回答：{ask}"),
 }
 

@@ -9,10 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from engine.knowledge import lint_cases, lint_causes, lint_conditions, lint_ids, lint_references, lint_texts
+from engine.knowledge import (
+    lint_cases,
+    lint_causes,
+    lint_conditions,
+    lint_ids,
+    lint_references,
+    lint_rivals,
+    lint_texts,
+)
 from engine.knowledge.files import CAUSE_CASES, HEALTHY_CASES, KbFile
 from engine.knowledge.ids import read_lock
-from engine.knowledge.lint_context import Context, Rule, Severity
+from engine.knowledge.lint_context import Context, Remark, Rule, Severity
 from engine.knowledge.load import existing
 from engine.knowledge.sources import read_objects, read_sources, read_trees, require_calibration
 
@@ -26,6 +34,7 @@ RULES: tuple[Rule, ...] = (
     *lint_conditions.RULES,
     *lint_texts.RULES,
     *lint_causes.RULES,
+    *lint_rivals.RULES,
     *lint_cases.RULES,
     *lint_cases.UNUSED_RULES,
     *lint_ids.RULES,
@@ -66,10 +75,14 @@ def lint(root: Path | None = None, overlay: Path | None = None) -> list[Issue]:
     # What nothing uses is known only when everything could be read.
     rules = [rule for rule in RULES if not (sources.problems and rule in lint_cases.UNUSED_RULES)]
     for rule in rules:
-        for remark in rule.check(context):
-            file, line = str(remark.placed.file.path), remark.placed.place(*remark.path).line
-            issues.append(Issue(file, line, rule.code, rule.severity, remark.message, remark.hint))
+        issues += [issue_of(rule.code, rule.severity, remark) for remark in rule.check(context)]
     return sorted(set(issues))
+
+
+def issue_of(code: str, severity: Severity, remark: Remark) -> Issue:
+    """A rule's remark with its place."""
+    file, line = str(remark.placed.file.path), remark.placed.place(*remark.path).line
+    return Issue(file, line, code, severity, remark.message, remark.hint)
 
 
 def _context(sources: Sources, trees: list[list[KbFile]], base: Path) -> Context:

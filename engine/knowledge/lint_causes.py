@@ -76,17 +76,6 @@ def links_are_distinct(context: Context) -> Iterator[Remark]:
                 yield Remark(placed, ("rules_out", index), message, "Keep one of the two")
 
 
-def causes_differ(context: Context) -> Iterator[Remark]:
-    """KB406: two causes of different families do not show the very same findings."""
-    first: dict[frozenset[tuple[str, str]], Cause] = {}
-    for placed in context.causes():
-        shows = frozenset((link.finding, link.how) for link in placed.value.shows)
-        other = first.setdefault(shows, placed.value)
-        if other.family != placed.value.family:
-            hint = "Add the finding that separates them; no evidence could tell them apart"
-            yield Remark(placed, ("shows",), f"it shows exactly what '{other.id}' shows", hint)
-
-
 def names_rivals(context: Context) -> Iterator[Remark]:
     """KB407: a cause names what it is confused with."""
     for placed in context.causes():
@@ -135,7 +124,6 @@ RULES = (
     Rule("KB403", "error", has_mechanism),
     Rule("KB404", "error", checks_settle),
     Rule("KB405", "error", links_are_distinct),
-    Rule("KB406", "error", causes_differ),
     Rule("KB407", "warning", names_rivals),
     Rule("KB408", "warning", rivals_agree),
     Rule("KB409", "error", presents_itself),

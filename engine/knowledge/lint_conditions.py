@@ -22,6 +22,7 @@ from engine.model.conditions import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from engine.model.conditions import Condition
     from engine.model.kb import Fact
 
 MAX_LEVELS = 4
@@ -145,6 +146,18 @@ def few_alternatives(context: Context) -> Iterator[Remark]:
                 yield Remark(placed, path, f"the ways in which it is {said}: it {error}", hint)
 
 
+def rules_differ(context: Context) -> Iterator[Remark]:
+    """KB209: no two findings are concluded by the same condition: they would count twice."""
+    first: dict[Condition, tuple[str, str | None]] = {}
+    for id_, placed in context.sources.of("findings").items():
+        finding = placed.value
+        if finding.when is not None:
+            other, group = first.setdefault(finding.when, (id_, finding.group))
+            if other != id_ and (group is None or group != finding.group):
+                hint = "Make them one, or give both the same 'group', of which only the strongest counts"
+                yield Remark(placed, ("when",), f"'{other}' has the very same condition", hint)
+
+
 def patterns_compile(context: Context) -> Iterator[Remark]:
     """KB206: 'matches' takes an RE2 pattern."""
     for placed, path, test in context.tests:
@@ -212,4 +225,5 @@ RULES = (
     Rule("KB206", "error", patterns_compile),
     Rule("KB207", "error", derivations_parse),
     Rule("KB208", "error", derivations_end),
+    Rule("KB209", "warning", rules_differ),
 )

@@ -79,12 +79,16 @@ class Server:
         while any(_runs(pid) for pid in children):
             time.sleep(0.01)
 
-    def new_database(self, template: str = "template1") -> str:
+    def new_database(self, template: str = "template1", options: str = "") -> str:
         """The URL of a new database like ``template``, which is empty if not named."""
         self._databases += 1
         name = f"test{self._databases}"
-        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template} {options}")
         return self.url(name)
+
+    def drop(self, url: str) -> None:
+        """Remove a database."""
+        self.execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
 
     def url(self, database: str) -> str:
         return f"postgresql://{USER}:{self.password}@127.0.0.1:{self.port}/{database}"

@@ -1,0 +1,82 @@
+"""A dialogue in memory, and a simulated person who knows the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.diagnose import Diagnoser
+from engine.dialogue import Reply, Turn, cause_meant, question, reply, understand
+from engine.dialogue.model import Option, Question
+from engine.model.base import Lang
+from engine.model.case import Case
+from engine.model.kb import Cause
+
+MAX_QUESTIONS = 60
+
+
+@dataclass
+class Talker:
+    """Keeps what was said of one case and answers, as a face of the service does."""
+
+    diagnoser: Diagnoser
+    start: dict[str, Any] = field(default_factory=dict)
+    lang: Lang = "en"
+    told: list[Turn] = field(default_factory=list)
+    last: Reply | None = None
+
+    def begin(self) -> Reply:
+        self.last = reply(None, self.diagnose(), None, self.diagnoser.knowledge, self.lang)
+        return self.last
+
+    def say(self, message: str) -> Reply:
+        knowledge = self.diagnoser.knowledge
+        turn = understand(message, question(self.diagnose(), knowledge, self.lang), knowledge, self.lang)
+        self.lang = turn.lang
+        before = self.diagnose()
+        undone = bool(self.told)
+        if turn.command is not None and turn.command.kind == "undo" and self.told:
+            self.told.pop()
+        explained = None
+        if turn.command is not None and (cause := cause_meant(turn.command, before)) is not None:
+            explained = self.diagnoser.why_not(Case(**self.start), cause, lang=self.lang).model_dump()
+        if turn.tells_anything:
+            self.told.append(turn)
+        self.last = reply(
+            before, self.diagnose(), turn, knowledge, self.lang,
+            passed=len(self.passed), explained=explained, undone=undone,
+        )  # fmt: skip
+        return self.last
+
+    @property
+    def passed(self) -> frozenset[str]:
+        return frozenset(id_ for turn in self.told for id_ in turn.passed)
+
+    def diagnose(self) -> dict[str, Any]:
+        reports, files = [self.start.get("report", "")], dict(self.start.get("files", {}))
+        facts = dict(self.start.get("facts", {}))
+        for number, turn in enumerate(self.told):
+            reports.append(turn.evidence.get("report", ""))
+            files |= {f"{name} {number}": text for name, text in turn.evidence.get("files", {}).items()}
+            facts |= {name: state == "present" for name, state in turn.findings.items() if state != "unknown"}
+            facts |= turn.facts
+        case = Case(**self.start | {"report": "\n\n".join(filter(None, reports)), "files": files, "facts": facts})
+        return self.diagnoser.answer(self.diagnoser.collect(case), lang=self.lang, passed=self.passed)
+
+
+def answer_of(asked: Question, truth: frozenset[str]) -> str:
+    """What somebody types who knows which findings are there."""
+    if asked.several:
+        seen = [option.key for option in asked.options if _is_true(option, truth)]
+        return ", ".join(seen) or "none of these"
+    return "yes" if asked.asks[0] in truth else "no"
+
+
+def _is_true(option: Option, truth: frozenset[str]) -> bool:
+    return any(state == "present" and finding in truth for finding, state in option.answers.items())
+
+
+def telling_start(cause: Cause, shown_by: dict[str, int]) -> str:
+    """Of what a cause shows, the symptom that most other causes show as well: the hardest beginning."""
+    shown = [link.finding for link in cause.shows if link.how in ("always", "usually", "often")]
+    return max(shown or [link.finding for link in cause.shows], key=lambda finding: (shown_by[finding], finding))

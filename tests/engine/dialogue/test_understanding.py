@@ -1,0 +1,337 @@
+"""What messages mean: answers, values, options, evidence, wishes, and what is asked back."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.dialogue import Question, Turn, question, understand
+from engine.dialogue.questions import opening
+from engine.knowledge.knowledge import Knowledge
+from engine.knowledge.load import load_knowledge
+from engine.model.case import Case
+from tests.engine.dialogue.conftest import Ask
+
+DIVERGES = "loss.diverges"
+LABELS = ("labels.eos-ignored", "labels.eos-not-appended", "labels.eos-cut-off")
+LOG = "2026-05-01 10:00:00 INFO start\nContinue? [y/n]\nno\n2026-05-01 10:00:09 ERROR RuntimeError: boom"
+
+
+@pytest.fixture
+def simple(ask: Ask) -> Question:
+    return ask(DIVERGES)
+
+
+@pytest.fixture
+def weight(ask: Ask) -> Question:
+    """A question whose finding rests on one number."""
+    return ask("rl.kl-weakly-held")
+
+
+@pytest.fixture
+def check(ask: Ask) -> Question:
+    return ask("print-token-labels", *LABELS)
+
+
+@pytest.fixture
+def read(knowledge: Knowledge):  # type: ignore[no-untyped-def]
+    def make(text: str, pending: Question | None = None, lang: str = "en") -> Turn:
+        return understand(text, pending, knowledge, lang)  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["yes", "Yes.", "y", "yep", "it does", "that's right", "correct", "1", "option 1", "the first one",
+     "是", "是的", "有", "对", "会", "没错", "第一个"],
+)  # fmt: skip
+def test_yes_is_present(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+    turn = read(text, simple)
+    assert turn.findings == {DIVERGES: "present"}
+    assert (turn.asked, turn.unclear, turn.evidence) == (DIVERGES, "", {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["no", "No!", "nope", "n", "it doesn't", "it doesn’t", "not really", "no it does not", "2", "never",
+     "不", "不是", "没有", "不会", "否"],
+)  # fmt: skip
+def test_no_is_absent(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+    turn = read(text, simple)
+    assert turn.findings == {DIVERGES: "absent"}
+    assert turn.evidence == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I don't know", "not sure", "no idea", "maybe", "skip", "next question", "I can't check that now", "3",
+     "not sure whether it does", "不知道", "不确定", "跳过", "查不了"],
+)  # fmt: skip
+def test_not_knowing_passes_the_question(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+    turn = read(text, simple)
+    assert turn.findings == {DIVERGES: "unknown"}
+    assert turn.passed == (DIVERGES,)
+    assert turn.evidence == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["no NaN so far", "no problem with the loss", "right after the restart it failed", "it was slow yesterday",
+     "unknown error in NCCL", "I think the loss is NaN", "没有报错", "不收敛", "是 fp16", "OOM? no."],
+)  # fmt: skip
+def test_a_sentence_that_begins_like_an_answer_is_none(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+    turn = read(text, simple)
+    assert (turn.findings, turn.asked) == ({}, None)
+    assert turn.evidence == {"report": text}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["yes, no", "yes and no", "probably", "I think so", "sometimes", "wrong", "ok", "4", "1 and 2", "42",
+     "可能是", "不对", "好的", "大概吧"],
+)  # fmt: skip
+def test_what_may_mean_two_things_is_asked_back(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+    turn = read(text, simple)
+    assert turn.unclear
+    assert not turn.tells_anything
+
+
+@pytest.mark.parametrize(
+    ("text", "state", "report"),
+    [
+        ("yes, and the grad norm is inf", "present", "the grad norm is inf"),
+        ("no it does not, but the loss is NaN", "absent", "the loss is NaN"),
+        ("don't know, but the grad norm is inf", "unknown", "the grad norm is inf"),
+        ("not sure whether it does, but loss is NaN", "unknown", "loss is NaN"),
+        ("I printed the norms of all ranks. No.", "absent", "I printed the norms of all ranks."),
+        ("是的，而且梯度范数是 inf", "present", "梯度范数是 inf"),
+        ("没有，loss 正常", "absent", "loss 正常"),
+    ],
+)
+def test_an_answer_may_come_with_more(read, simple: Question, text: str, state: str, report: str) -> None:  # type: ignore[no-untyped-def]
+    turn = read(text, simple)
+    assert turn.findings == {DIVERGES: state}
+    assert turn.evidence == {"report": report}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0.05", 0.05), ("3.1e-4", 0.00031), ("it is about 0.02", 0.02), ("2^-4", 0.0625), ("2**16", 65536.0),
+     ("65536", 65536.0), ("1,024", 1024.0), ("3.1×10⁻⁴", 0.00031), ("5 %", 0.05), ("1", 1.0), ("KL_COEF = 0.04", 0.04),
+     ("大约 0.02", 0.02), ("是 0.05", 0.05)],
+)  # fmt: skip
+def test_a_number_is_the_value_the_question_reads(read, weight: Question, text: str, value: float) -> None:  # type: ignore[no-untyped-def]
+    turn = read(text, weight)
+    assert turn.facts == {"rl.kl_coefficient": pytest.approx(value)}
+    assert (turn.findings, turn.evidence) == ({}, {})
+
+
+def test_a_unit_is_converted(read, ask: Ask) -> None:  # type: ignore[no-untyped-def]
+    assert read("12 %", ask("data.truncated-often")).facts == {"data.truncated_share": pytest.approx(0.12)}
+
+
+@pytest.mark.parametrize("text", ["nan", "-3", "0.01 to 0.05", "8 GB"])
+def test_a_value_that_does_not_fit_is_asked_for_again(read, weight: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+    turn = read(text, weight)
+    assert turn.unclear
+    assert not turn.tells_anything
+
+
+def test_a_question_for_a_number_has_letters_for_options(read, weight: Question) -> None:  # type: ignore[no-untyped-def]
+    assert [option.key for option in weight.options] == ["a", "b", "c"]
+    assert read("b", weight).findings == {"rl.kl-weakly-held": "absent"}
+    assert read("option a", weight).findings == {"rl.kl-weakly-held": "present"}
+
+
+def test_a_value_of_another_thing_is_evidence(read, weight: Question) -> None:  # type: ignore[no-untyped-def]
+    turn = read("lr = 3e-4", weight)
+    assert (turn.facts, turn.evidence) == ({}, {"report": "lr = 3e-4"})
+
+
+@pytest.mark.parametrize(("text", "seen"), [("1", {0}), ("1, 3", {0, 2}), ("a and c", {0, 2}), ("第二个", {1}),
+                                            ("none of these", set()), ("都没有", set()), ("all of them", {0, 1, 2})])  # fmt: skip
+def test_of_a_check_what_is_left_out_was_not_seen(read, check: Question, text: str, seen: set[int]) -> None:  # type: ignore[no-untyped-def]
+    expected = {finding: "present" if n in seen else "absent" for n, finding in enumerate(LABELS)}
+    assert read(text, check).findings == expected
+
+
+@pytest.mark.parametrize("text", ["yes", "no", "1 and 4", "7", "done", "I ran it"])
+def test_of_a_check_a_bare_answer_is_asked_back(read, check: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+    turn = read(text, check)
+    assert turn.unclear
+    assert not turn.tells_anything
+
+
+def test_a_check_that_cannot_be_done_is_passed_and_its_findings_stay_open(read, check: Question) -> None:  # type: ignore[no-untyped-def]
+    turn = read("can't run that here", check)
+    assert (turn.passed, turn.findings) == (("print-token-labels",), {})
+
+
+@pytest.mark.parametrize("text", [LOG, f"```\n{LOG}\n```", "step=1 loss=3 lr=1\nno\nstep=2 loss=nan lr=1"])
+def test_what_was_pasted_answers_nothing(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+    turn = read(text, simple)
+    assert turn.findings == {}
+    assert "no" in turn.evidence["files"]["pasted"].splitlines()
+
+
+@pytest.mark.parametrize("text", [f"no\n{LOG}", f"no\n\n```\n{LOG}\n```", f"{LOG}\n\nno", f"Here it is:\n{LOG}\n\nno"])
+def test_an_answer_may_stand_before_or_apart_after_a_log(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+    turn = read(text, simple)
+    assert turn.findings == {DIVERGES: "absent"}
+    assert turn.evidence["files"]["pasted"] == LOG
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["step,loss\n1,3.2\n2,nan", "| step | loss |\n|---|---|\n| 1 | 3.2 |\n| 2 | nan |", '{"learning_rate": 0.1, "fp16": true}',
+     "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB"],
+)  # fmt: skip
+def test_tables_documents_and_errors_are_read_as_files(diagnoser, read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+    turn = read(text, simple)
+    assert "report" not in turn.evidence
+    observed = diagnoser.collect(Case.model_validate(turn.evidence))
+    assert observed.facts or observed.findings
+
+
+def test_ids_may_be_written_out(read, simple: Question) -> None:  # type: ignore[no-untyped-def]
+    turn = read("run.precision = fp16\namp.steps-skipped: no\nthe loss is NaN", simple)
+    assert turn.facts == {"run.precision": "fp16"}
+    assert turn.findings == {"amp.steps-skipped": "absent"}
+    assert turn.evidence == {"report": "the loss is NaN"}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("why?", "why"), ("explain that", "why"), ("为什么", "why"), ("how do I check that?", "how"), ("怎么查", "how"),
+     ("undo", "undo"), ("sorry, that was wrong", "undo"), ("刚才说错了", "undo"), ("撤回", "undo"),
+     ("what else", "more"), ("还有什么", "more"), ("show me the ranking please", "ranking"), ("排名", "ranking"),
+     ("help", "help"), ("帮助", "help"), ("start over", "restart"), ("重新开始", "restart"), ("bye", "stop"),
+     ("done", "resolve"), ("解决了", "resolve")],
+)  # fmt: skip
+def test_wishes_in_plain_words(read, simple: Question, text: str, kind: str) -> None:  # type: ignore[no-untyped-def]
+    turn = read(text, simple)
+    assert turn.command is not None
+    assert turn.command.kind == kind
+    assert not turn.tells_anything
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "cause"),
+    [("why not bad data pocket", "why-not", "data/bad-data-pocket"), ("why data/bad-data-pocket", "why", "data/bad-data-pocket"),
+     ("why not optimization/lr-too-high?", "why-not", "optimization/lr-too-high"),
+     ("为什么不是峰值学习率过高", "why-not", "optimization/lr-too-high"),
+     ("it was optimization/lr-too-high", "resolve", "optimization/lr-too-high")],
+)  # fmt: skip
+def test_a_cause_by_its_name(read, simple: Question, text: str, kind: str, cause: str) -> None:  # type: ignore[no-untyped-def]
+    command = read(text, simple).command
+    assert command is not None
+    assert (command.kind, command.cause) == (kind, cause)
+
+
+def test_a_cause_by_its_place(read, simple: Question) -> None:  # type: ignore[no-untyped-def]
+    assert read("why the second", simple).command.place == 2
+
+
+def test_a_cause_in_words_of_ones_own(read, simple: Question) -> None:  # type: ignore[no-untyped-def]
+    command = read("the cause was a loose cable", simple).command
+    assert (command.kind, command.cause, command.words) == ("resolve", None, "a loose cable")
+
+
+@pytest.mark.parametrize("text", ["it was slow", "why is the loss NaN?", "after the restart it hangs"])
+def test_a_report_is_no_wish(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+    turn = read(text, simple)
+    assert turn.command is None
+    assert turn.evidence == {"report": text}
+
+
+def test_an_unclear_cause_is_asked_back(read, simple: Question) -> None:  # type: ignore[no-untyped-def]
+    assert "learning rate" in read("could it be the learning rate", simple).unclear
+
+
+def test_taking_back_may_come_with_what_is_right(read, simple: Question) -> None:  # type: ignore[no-untyped-def]
+    turn = read("that was wrong: the loss is fine", simple)
+    assert turn.command.kind == "undo"
+    assert turn.evidence == {"report": "the loss is fine"}
+
+
+def test_an_answer_with_an_undo_is_not_taken_for_the_open_question(read, simple: Question) -> None:  # type: ignore[no-untyped-def]
+    turn = read("undo, yes", simple)
+    assert turn.command.kind == "undo"
+    assert turn.findings == {}
+    assert turn.not_understood
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after"),
+    [("是", "en", "zh"), ("no, it does not", "zh", "en"), ("yes", "zh", "zh"), ("0.05", "zh", "zh"), ("fp16", "zh", "zh"),
+     ("中文", "en", "zh"), ("in English please", "zh", "en"), ("loss 是 NaN", "en", "zh"), (LOG, "zh", "zh")],
+)  # fmt: skip
+def test_the_language_follows_the_writer(read, simple: Question, text: str, before: str, after: str) -> None:  # type: ignore[no-untyped-def]
+    assert read(text, simple, before).lang == after
+
+
+def test_a_mention_of_a_file_says_nothing_else(read, simple: Question) -> None:  # type: ignore[no-untyped-def]
+    turn = read("see the attached log", simple)
+    assert turn.expects_file
+    assert turn.evidence == {}
+
+
+def test_without_a_question_an_answer_is_asked_back(read) -> None:  # type: ignore[no-untyped-def]
+    assert read("yes").unclear
+    assert read("the loss is NaN").evidence == {"report": "the loss is NaN"}
+
+
+def test_the_label_of_an_option_goes_before_its_other_meanings(read, knowledge: Knowledge) -> None:  # type: ignore[no-untyped-def]
+    asked = opening(knowledge, "en")
+    assert read("something else", asked).command is None
+    assert read(asked.options[0].label, asked).findings == asked.options[0].answers
+
+
+def test_the_opening_takes_several_symptoms_and_denies_none(read, knowledge: Knowledge) -> None:  # type: ignore[no-untyped-def]
+    asked = opening(knowledge, "en")
+    assert read("1 and 2", asked).findings == asked.options[0].answers | asked.options[1].answers
+    assert read("no", asked).findings == {}
+
+
+_KNOWLEDGE = load_knowledge()
+_WORDS = st.sampled_from(
+    ["yes", "no", "不", "是", "why", "not", "undo", "1", "2^9999", "nan", "```", "\n", "loss", "it was", "option", ",", "=",
+     "run.precision", "|", "{", "}", "\x00", "\u202e", "the cause was", "9" * 400, " ", "\t", "1e999", "%", "第", "个"]
+)  # fmt: skip
+_MESSAGES = st.one_of(st.text(max_size=200), st.lists(_WORDS, max_size=20).map(" ".join), st.lists(_WORDS).map("".join))
+
+
+@settings(max_examples=300)
+@given(text=_MESSAGES, which=st.integers(0, 3), lang=st.sampled_from(["en", "zh"]))
+def test_no_message_raises(text: str, which: int, lang: str) -> None:
+    kinds = [
+        {"id": DIVERGES, "kind": "question", "asks": [DIVERGES]},
+        {"id": "rl.kl-weakly-held", "kind": "question", "asks": ["rl.kl-weakly-held"]},
+        {"id": "print-token-labels", "kind": "check", "asks": list(LABELS)},
+    ]
+    asked = None
+    if which < len(kinds):
+        proposal = {**kinds[which], "if": []}
+        asked = question({"next_checks": [proposal], "findings": [], "causes": []}, _KNOWLEDGE, lang)  # type: ignore[arg-type]
+    turn = understand(text, asked, _KNOWLEDGE, lang)  # type: ignore[arg-type]
+    assert set(turn.findings) <= set(_KNOWLEDGE.findings)
+    assert set(turn.facts) <= set(_KNOWLEDGE.facts)
+    Case.model_validate(turn.evidence)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [" " * 200_000, "yes" + " " * 200_000 + "x", "," * 200_000, "a, " * 70_000, "\t" * 100_000 + "x", "no " * 60_000,
+     "why not " + "x " * 140, "a\n" * 90_000, "run.precision=" + " " * 190_000 + ",", "1 2 " * 14,
+     "\n".join(", " * 900 + "x" for _ in range(100)), "9" * 100_000, "```" * 1000],
+    ids=range(13),
+)  # fmt: skip
+def test_hostile_messages_take_linear_time(read, weight: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+    """A regular expression that backtracks would take minutes for these; the bound only tells hours from moments."""
+    began = time.process_time()
+    read(text, weight)
+    assert time.process_time() - began < 20
