@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 
-from api import errors, mcp, slack
+from api import alerts, errors, housekeeping, mcp, slack
 from api.access.authentication import Authenticator, provider_of
 from api.access.gates import Access, Gates
+from api.alerts.routes import router as alerts_router
 from api.cases.conversation import Conversation
 from api.cases.ranking import Ranker
 from api.cases.service import Cases
@@ -63,7 +64,7 @@ def create_app(settings: Settings, knowledge: Knowledge | None = None, source: S
     app.state.cases = Cases(store, app.state.expert, Ranker(app.state.expert), settings, time.time)
     app.state.conversation = Conversation(app.state.cases, app.state.expert)
     app.state.streams = set()
-    handlers: dict[str, Handler] = {}
+    handlers: dict[str, Handler] = {housekeeping.KIND: housekeeping.handler(store, settings.retention_days, time.time)}
     app.state.worker_handlers = handlers
     app.state.jobs = Worker(store, handlers, metrics.registry, logger)
     if (slack_config := slack.config_of(settings)) is not None:
@@ -73,6 +74,7 @@ def create_app(settings: Settings, knowledge: Knowledge | None = None, source: S
         diagnoses.router,
         audits.router,
         cases.router,
+        alerts_router,
         make_router(),
         pipeline.router,
         calculators.router,
@@ -82,6 +84,7 @@ def create_app(settings: Settings, knowledge: Knowledge | None = None, source: S
         app.include_router(router)
     mcp.install(app)
     app.state.outbound = outbound = Outbound.of(settings)
+    alerts.install(app, outbound)
     app.state.gates = gates = Gates()
     authenticator = Authenticator(settings, store, provider_of(settings, outbound, time.time))
     # The last one added is the first to see a request.
@@ -123,6 +126,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     try:
         await expert.start()
         _leave_alone()
+        await housekeeping.schedule(store, time.time)
         state.jobs.start()
         async with mcp.running(app):
             logger.info("started", kb_version=expert.knowledge.version, kb_digest=expert.knowledge.digest)

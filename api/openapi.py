@@ -33,6 +33,7 @@ Errors are problem documents (RFC 9457). JSON bodies may contain NaN and Infinit
 _TAGS = [
     {"name": "diagnoses", "description": "A case in, ranked causes and next checks out."},
     {"name": "cases", "description": "An incident that lives: evidence and answers come in, the ranking follows."},
+    {"name": "alerts", "description": "Alerts of other services come in, and open cases."},
     {"name": "audits", "description": "A checkpoint in; pass, fail or not enough evidence out, gate by gate."},
     {"name": "knowledge", "description": "What the service knows: causes, findings, facts, checks and gates."},
     {"name": "pipeline", "description": "The training step, station by station."},

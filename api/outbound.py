@@ -83,6 +83,7 @@ class Outbound:
         fields = type(settings).model_fields
         named = [getattr(settings, name) for name, field in fields.items() if OUTGOING in field.metadata]
         ca = str(settings.outbound_ca) if settings.outbound_ca else None
+        named += [hook.url for hook in settings.webhooks]
         return cls([url for url in named if url], proxy=settings.outbound_proxy or None, ca=ca)
 
     async def send(

@@ -128,6 +128,9 @@ class Settings(Frozen):
         description="Where cases are kept: sqlite:///PATH, or postgresql://USER:PASSWORD@HOST/DATABASE.",
         repr=False,  # it may hold a password
     )
+    retention_days: int | None = Field(
+        None, ge=1, description="Days after its last change that a resolved case is deleted; default: never."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log line.")
     max_document_bytes: int = Field(8 * MB, ge=KB, description="Largest JSON body or 'case' part.")
     max_yaml_bytes: int = Field(MB, ge=KB, description="Largest YAML text; it is some 40 times slower to read.")

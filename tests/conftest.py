@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# As the command does, before numpy is loaded: threads for small matrices only wait for each other, above all where the
+# tests run on all cores.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # A slow machine is no failure, so no example has a time limit. Where CI is set the examples are the same each time:
 # a new one that fails there would blame a change that has nothing to do with it. Everywhere else they go on exploring.
 settings.register_profile("traintriage", deadline=None, derandomize=bool(os.environ.get("CI")))

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.progress import Progress
-from rich.table import Table
 
-from api.cli import FOUND, NOTHING_TO_DO, Problem, kb_suggest
-from api.render import console
+from api.cli import FOUND, NOTHING_TO_DO, Problem, kb_score, kb_suggest
+from api.cli.kb_options import json_option, knowledge_below, root_option
 from engine.diagnose import Diagnoser
 from engine.evaluate.cases import name_of, run_cases, with_drafts
-from engine.evaluate.fit import Example, FitResult
-from engine.evaluate.score import Figures, Graded, Incident, by, figures, grade_all, load_incidents
-from engine.evidence.case_file import CaseError
 from engine.knowledge.files import default_root
-from engine.knowledge.knowledge import Knowledge
 from engine.knowledge.load import OwnedCase, load_cases, load_knowledge
 from engine.knowledge.problems import KbError
 from engine.model.base import Lang, Text
-
-_root = click.option(
-    "--root", type=click.Path(path_type=Path, exists=True, file_okay=False), help="The knowledge base's folder."
-)
-_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 @click.group("kb")
@@ -37,18 +24,13 @@ def command() -> None:
 
 
 command.add_command(kb_suggest.command)
-
-
-def _knowledge(root: Path | None) -> Knowledge:
-    try:
-        return load_knowledge(root)
-    except KbError as error:
-        raise Problem("the knowledge base does not load", str(error), FOUND) from None
+command.add_command(kb_score.score_command)
+command.add_command(kb_score.fit_command)
 
 
 @command.command("lint")
-@_root
-@_json
+@root_option
+@json_option
 @click.option("--errors-only", is_flag=True, help="Leave warnings out.")
 def lint_command(root: Path | None, as_json: bool, errors_only: bool) -> int:
     """Rules about rules: references, types, limits, texts, examples, ids. Exits with 1 if there is an error."""
@@ -72,13 +54,13 @@ def lint_command(root: Path | None, as_json: bool, errors_only: bool) -> int:
 
 
 @command.command("test")
-@_root
-@_json
+@root_option
+@json_option
 @click.option("--only", default="", help="Only examples whose name holds this, e.g. a cause's id.")
 @click.option("--verbose", "-v", is_flag=True, help="Also print what each failing example made of it.")
 def test_command(root: Path | None, as_json: bool, only: str, verbose: bool) -> int:
     """Run the examples beside the causes and the healthy runs. Exits with 1 if one comes out differently."""
-    diagnoser = Diagnoser(with_drafts(_knowledge(root)))
+    diagnoser = Diagnoser(with_drafts(knowledge_below(root)))
     try:
         results = list(run_cases(diagnoser, (owned for owned in load_cases(root) if only in name_of(owned))))
     except KbError as error:
@@ -107,7 +89,7 @@ def test_command(root: Path | None, as_json: bool, only: str, verbose: bool) -> 
 @click.option("--title", required=True, help="What is wrong, in English.")
 @click.option("--title-zh", required=True, help="The same in Chinese.")
 @click.option("--with-mechanism", is_flag=True, help="Also make a finding that proves the cause, and its check.")
-@_root
+@root_option
 def new_command(cause: str, family: str, title: str, title_zh: str, with_mechanism: bool, root: Path | None) -> None:
     """Make a cause (AREA/NAME) with its examples: files that lint accepts and `kb test` runs, ready to be filled in."""
     from engine.knowledge.author import AuthorError, new_cause
@@ -123,13 +105,13 @@ def new_command(cause: str, family: str, title: str, title_zh: str, with_mechani
 @command.command("explain")
 @click.argument("id_", metavar="ID")
 @click.option("--lang", type=click.Choice(["en", "zh"]), default="en")
-@_root
+@root_option
 def explain_command(id_: str, lang: Lang, root: Path | None) -> None:
     """A page about any object: a cause, finding, fact, check or gate."""
     from engine.knowledge.pages import UnknownObjectError, explain
 
     try:
-        click.echo(explain(_knowledge(root), id_, lang))
+        click.echo(explain(knowledge_below(root), id_, lang))
     except UnknownObjectError as error:
         raise Problem("no such object", str(error)) from None
 
@@ -137,12 +119,12 @@ def explain_command(id_: str, lang: Lang, root: Path | None) -> None:
 @command.command("catalogue")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--lang", type=click.Choice(["en", "zh"]), default="en")
-@_root
+@root_option
 def catalogue_command(folder: Path, lang: Lang, root: Path | None) -> None:
     """Write a Markdown page for every cause, check, gate and finding into FOLDER, with an index (for MkDocs)."""
     from engine.knowledge.catalogue import catalogue
 
-    pages = catalogue(_knowledge(root), lang)
+    pages = catalogue(knowledge_below(root), lang)
     for name, text in pages.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -151,13 +133,13 @@ def catalogue_command(folder: Path, lang: Lang, root: Path | None) -> None:
 
 
 @command.command("stats")
-@_root
-@_json
+@root_option
+@json_option
 def stats_command(root: Path | None, as_json: bool) -> None:
     """How many objects of each kind, and what is covered."""
     from engine.knowledge.stats import stats
 
-    numbers = asdict(stats(_knowledge(root)))
+    numbers = asdict(stats(knowledge_below(root)))
     if as_json:
         click.echo(json.dumps(numbers, ensure_ascii=False, indent=2))
         return
@@ -173,7 +155,7 @@ def stats_command(root: Path | None, as_json: bool) -> None:
 
 @command.command("schema")
 @click.option("--check", is_flag=True, help="Only say whether the committed schemas are fresh.")
-@_root
+@root_option
 def schema_command(check: bool, root: Path | None) -> int:
     """Write the JSON Schemas for editors, generated from the models, to kb/schema/."""
     from engine.knowledge.schema import stale_schemas, write_schemas
@@ -190,7 +172,7 @@ def schema_command(check: bool, root: Path | None) -> int:
 
 
 @command.command("lock")
-@_root
+@root_option
 def lock_command(root: Path | None) -> None:
     """Add the ids that are new to ids.lock. One that was locked may only go by way of retired/: see `kb lint`."""
     from engine.knowledge.ids import write_lock
@@ -204,147 +186,10 @@ def lock_command(root: Path | None) -> None:
     click.echo(f"{len(added)} new ids")
 
 
-@command.command("score")
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@_root
-@_json
-@click.option("--list", "list_all", is_flag=True, help="Also print every incident's result.")
-def score_command(folder: Path, root: Path | None, as_json: bool, list_all: bool) -> None:
-    """Score the knowledge base on incidents with confirmed causes (files with `case` and `truth.family`)."""
-    knowledge = _knowledge(root)
-    incidents = _incidents(folder)
-    diagnoser = Diagnoser(knowledge)
-    try:
-        graded = grade_all(incidents, lambda case: diagnoser.diagnose(case, limit=50), knowledge)
-    finally:
-        diagnoser.close()
-    tables = {
-        "all": {"all": figures(graded)},
-        "area": by(graded, lambda g: _area(knowledge, g.incident)),
-        "difficulty": by(graded, lambda g: g.incident.difficulty),
-        "covered": by(graded, lambda g: "covered" if _covered(knowledge, g.incident) else "family without a cause"),
-    }
-    if as_json:
-        click.echo(json.dumps({k: {n: asdict(f) for n, f in t.items()} for k, t in tables.items()}, indent=2))
-        return
-    if list_all:
-        _print_graded(graded)
-    for title, rows in tables.items():
-        _print_figures(title, rows)
-
-
-def _incidents(folder: Path) -> list[Incident]:
-    try:
-        return load_incidents(folder)
-    except CaseError as error:
-        raise Problem("the incidents do not load", str(error)) from None
-
-
-def _area(knowledge: Knowledge, incident: Incident) -> str:
-    family = knowledge.families.get(incident.family)
-    return family.area if family is not None else "?"
-
-
-def _covered(knowledge: Knowledge, incident: Incident) -> bool:
-    return any(cause.family == incident.family for cause in knowledge.active_causes.values())
-
-
-def _print_graded(graded: Iterable[Graded]) -> None:
-    for g in graded:
-        place = f"rank {g.rank}" if g.rank else "not listed"
-        linked = "" if g.linked else "  no linked finding"
-        click.echo(
-            f"{g.incident.id}  {g.incident.family:32} {place:11} {g.chance:.2f}  first: {g.first} {g.top:.2f}{linked}"
-        )
-
-
-def _print_figures(title: str, rows: dict[str, Figures]) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(title)
-    for heading in ("n", "top-1", "top-3", "MRR", "Brier", "ECE", "abstained", "no linked finding"):
-        table.add_column(heading, justify="right")
-    for name, f in rows.items():
-        table.add_row(
-            name, str(f.count), f"{f.top1:.2f}", f"{f.top3:.2f}", f"{f.mrr:.2f}", f"{f.brier:.2f}", f"{f.ece:.2f}",
-            f"{f.abstained:.2f}", f"{f.silent:.2f}",
-        )  # fmt: skip
-    console().print(table)
-
-
-@command.command("fit")
-@click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False))
-@_root
-@_json
-def fit_command(folder: Path | None, root: Path | None, as_json: bool) -> None:
-    """Choose damping, temperature and known_share by cross-validation on the examples and, if given, incidents.
-
-    Prints figures on held-out folds; writing the chosen numbers to kb/calibration.yaml is left to a person.
-    """
-    from engine.evaluate.fit import fit
-
-    knowledge = _knowledge(root)
-    diagnoser = Diagnoser(knowledge)
-    try:
-        examples = _examples(diagnoser, root) + (_incident_examples(diagnoser, folder) if folder else [])
-        result = _timed(lambda: fit(examples, knowledge))
-    except ValueError as error:
-        raise Problem("nothing to fit on", str(error), NOTHING_TO_DO) from None
-    finally:
-        diagnoser.close()
-    if as_json:
-        click.echo(json.dumps(asdict(result), indent=2))
-        return
-    click.echo(f"{result.count} labelled cases, folds drawn by family")
-    for name, row in (("as it is", result.present), ("held out", result.held_out)):
-        click.echo(f"{name}: " + ", ".join(f"{key} {value:.3f}" for key, value in row.items()))
-    click.echo("best on all: " + ", ".join(f"{key} {value:g}" for key, value in result.chosen.items()))
-
-
-def _examples(diagnoser: Diagnoser, root: Path | None) -> list[Example]:
-    from engine.evidence.case_file import case_from
-
-    causes = diagnoser.knowledge.active_causes
-    examples = []
-    for owned in load_cases(root):
-        if owned.cause_id in causes and owned.case.kind == "fires":
-            observed = diagnoser.collect(case_from(owned.case.case))
-            name = f"{owned.cause_id}::{owned.case.name}"
-            family = causes[owned.cause_id].family
-            alike = diagnoser.resemblance(observed, owned.cause_id)
-            examples.append(Example(name, family, tuple(diagnoser.known(observed)), observed.paradigm, alike))
-    return examples
-
-
-def _incident_examples(diagnoser: Diagnoser, folder: Path) -> list[Example]:
-    examples = []
-    for incident in _incidents(folder):
-        observed = diagnoser.collect(incident.case)
-        examples.append(
-            Example(
-                incident.id,
-                incident.family,
-                tuple(diagnoser.known(observed)),
-                observed.paradigm,
-                diagnoser.resemblance(observed),
-            )
-        )
-    return examples
-
-
-def _timed(work: Callable[[], FitResult]) -> FitResult:
-    """Show that something is going on: a fit takes a minute or two."""
-    with Progress(transient=True, console=console()) as progress:
-        progress.add_task("fitting", total=None)
-        started = time.monotonic()
-        result = work()
-        progress.console.print(f"[dim]{time.monotonic() - started:.0f} s[/dim]")
-    return result
-
-
 @command.command("diff")
 @click.argument("revision")
-@_root
-@_json
+@root_option
+@json_option
 def diff_command(revision: str, root: Path | None, as_json: bool) -> None:
     """What changed since a git revision, its impact (patch, minor, major), and which examples move."""
     from engine.knowledge.diff import GitError, diff

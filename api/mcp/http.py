@@ -44,7 +44,7 @@ async def mcp(request: Request) -> Response:
 
 @asynccontextmanager
 async def running(app: FastAPI) -> AsyncIterator[None]:
-    """Have a server for the time of the ``async with``: a session manager cannot be started twice."""
+    """Have a server of the app's own for the time of the ``async with``."""
     settings: Settings = app.state.settings
     server = make_server(services_of(app), _caller, app.state.logger)
     server.streamable_http_app(

@@ -16,11 +16,12 @@ from api.mcp import resources
 from api.mcp.tools import Services, Tools
 from api.mcp.wording import remedy, say
 from api.problem import Problem
+from api.store.errors import StoreError
 from api.validation import explain
 from engine import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mcp.server.mcpserver import Context
     from mcp.server.mcpserver.tools import Tool
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
     from api.access import Caller
+    from api.validation import FieldError
     from engine.model.base import Lang
 
 INSTRUCTIONS = """\
@@ -88,6 +90,8 @@ class ExpertServer(MCPServer[None]):
         if tool is None:
             return error
         if isinstance(cause, Problem):
+            if isinstance(cause, StoreError):
+                self._logger.error("store", tool=tool.name, reason=cause.reason)
             return ToolError(_problem(cause, lang))
         if isinstance(cause, ValidationError):
             return ToolError(_invalid(cause, tool.fn_metadata.arg_model, lang))
@@ -129,18 +133,21 @@ def _untitled(schema: Any) -> Any:
 
 
 def _problem(problem: Problem, lang: Lang) -> str:
-    told = [] if problem.kind.slug == "empty-case" else [problem.detail.get(lang)]  # which speaks of uploads
-    told += [f"{e.pointer}: {e.reason.get(lang)}. {e.send.get(lang)}" for e in problem.errors[1:MAX_TOLD]]
-    return " ".join(filter(None, (*told, remedy(problem.kind.slug, lang))))
+    if problem.errors:
+        return _arguments(problem.errors, lang)
+    told = "" if problem.kind.slug == "empty-case" else problem.detail.get(lang)  # which speaks of uploads
+    return " ".join(filter(None, (told, remedy(problem.kind.slug, lang))))
 
 
 def _invalid(error: ValidationError, model: type[BaseModel], lang: Lang) -> str:
-    explained = explain(error.errors(include_input=False, include_url=False), model)
-    told = [
+    return _arguments(explain(error.errors(include_input=False, include_url=False), model), lang)
+
+
+def _arguments(errors: Sequence[FieldError], lang: Lang) -> str:
+    return " ".join(
         say("bad-argument", lang, where=e.pointer.lstrip("/"), reason=e.reason.get(lang), send=e.send.get(lang))
-        for e in explained[:MAX_TOLD]
-    ]
-    return " ".join(told)
+        for e in errors[:MAX_TOLD]
+    )
 
 
 def make_server(

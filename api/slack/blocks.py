@@ -18,7 +18,7 @@ from engine.dialogue.model import Ending, Option, Question, Reply
 from engine.dialogue.wording import RISK
 from engine.model.base import Lang
 
-CAUSES, EVIDENCE, QUOTES = 3, 4, 1
+CAUSES, EVIDENCE = 3, 4
 CAUSE, CHECK, SMALL = 2000, 2500, 1000  # characters of a section
 TEXT = 300  # of the line that notifications show
 QUESTION = "question"  # id of the row of buttons that an answer takes away
@@ -41,7 +41,9 @@ def diagnosis_message(case_id: str, diagnosis: Mapping[str, Any], reply: Reply, 
     """
     causes = diagnosis["causes"][:CAUSES]
     title = causes[0]["title"] if causes else say("no-cause", lang)
-    blocks = [kit.header(title), lines_block([said(diagnosis["summary"], 600)], lang, SMALL)]
+    blocks = [kit.header(title)]
+    if not causes:
+        blocks.append(lines_block([said(diagnosis["summary"], 600)], lang, SMALL))
     blocks += [_cause(place, cause, case_id, lang) for place, cause in enumerate(causes, 1)]
     blocks.append(kit.context(*_unknown(diagnosis, lang)))
     if reply.ending is not None:
@@ -53,13 +55,18 @@ def diagnosis_message(case_id: str, diagnosis: Mapping[str, Any], reply: Reply, 
     return Message(plain(diagnosis["summary"], TEXT), blocks)
 
 
+def chance(probability: float) -> str:
+    """A probability as mrkdwn."""
+    return escape(percent(probability))
+
+
 def lines_block(lines: Sequence[str], lang: Lang, limit: int, accessory: Block | None = None) -> Block:
     """A section of lines, as many as fit into ``limit`` characters."""
     return kit.section(lines, say("more", lang), limit, accessory)
 
 
 def _cause(place: int, cause: Mapping[str, Any], case_id: str, lang: Lang) -> Block:
-    marks = [percent(cause["probability"])]
+    marks = [chance(cause["probability"])]
     if cause["status"] != "stable":
         marks.append(say("trial", lang))
     if cause.get("expected"):
@@ -80,10 +87,12 @@ def _upright(text: str) -> str:
 
 
 def evidence_lines(evidence: Mapping[str, Any]) -> list[str]:
-    """What speaks for a cause, with the words it was read from."""
-    lines = [f"• {said(evidence['because'])}  ({evidence['bits']:+.1f} bit)"]
-    sources = [source for source in evidence.get("sources", ()) if source.get("quote")][:QUOTES]
-    return lines + [f"    {quoted(source['quote'])} {said(source['where'], 80)}" for source in sources]
+    """What speaks for a cause, where that was read, and in which words unless the sentence quotes them."""
+    because, sources = evidence["because"], evidence.get("sources") or ()
+    where = f" · {said(sources[0]['where'], 80)}" if sources else ""
+    quote = str(sources[0].get("quote") or "") if sources else ""
+    lines = [f"• {said(because)}  ({evidence['bits']:+.1f} bit{where})"]
+    return [*lines, f"    {quoted(quote)}"] if quote and quote not in because else lines
 
 
 def _menu(case_id: str, cause: str, lang: Lang) -> Block:
@@ -96,7 +105,7 @@ def _menu(case_id: str, cause: str, lang: Lang) -> Block:
 
 def _unknown(diagnosis: Mapping[str, Any], lang: Lang) -> list[str]:
     unknown = diagnosis["unknown"]
-    texts = [say("unknown", lang, percent=percent(unknown["probability"]), why=said(unknown["why"], 400))]
+    texts = [say("unknown", lang, percent=chance(unknown["probability"]), why=said(unknown["why"], 400))]
     if unknown.get("would_help") and not diagnosis["next_checks"]:
         what = "; ".join(said(item, 150) for item in unknown["would_help"][:3])
         texts.append(say("would-help", lang, what=what))
@@ -145,7 +154,7 @@ def _then(option: Option, lang: Lang) -> str:
     if not option.then:
         return ""
     first = option.then[0]
-    return say("if", lang, answer=said(option.label, 100), cause=bold(first.title), percent=percent(first.probability))
+    return say("if", lang, answer=said(option.label, 100), cause=bold(first.title), percent=chance(first.probability))
 
 
 def _answers(case_id: str, question: Question, lang: Lang) -> list[Block]:
@@ -173,8 +182,7 @@ def _capital(text: str) -> str:
 def lead_buttons(case_id: str, cause: str, lang: Lang) -> list[Block]:
     """What can be done about the cause in the lead."""
     value = {"c": case_id, "k": cause}
-    styles = {"resolve": "primary"}
-    buttons = [kit.button(say(what, lang), what, value, styles.get(what)) for what in ("why", "resolve", "wrong")]
+    buttons = [kit.button(say(what, lang), what, value) for what in ("why", "resolve", "wrong")]
     return kit.actions("lead", [button for made in buttons for button in made])
 
 
@@ -187,7 +195,7 @@ def why_message(told: Mapping[str, Any], titles: Mapping[str, str], lang: Lang) 
     """
     title = say("why-title", lang, title=said(told["title"], 200))
     rank = told.get("rank")
-    where = say("place" if rank else "no-place", lang, rank=rank, percent=percent(told["probability"]))
+    where = say("place" if rank else "no-place", lang, rank=rank, percent=chance(told["probability"]))
     blocks = [lines_block([f"*{title}*", where], lang, SMALL)]
     groups: tuple[tuple[str, list[str]], ...] = (
         ("supports", [line for item in told["supporting"][:6] for line in evidence_lines(item)]),
@@ -200,7 +208,7 @@ def why_message(told: Mapping[str, Any], titles: Mapping[str, str], lang: Lang) 
 
 
 def _outweighs(item: Mapping[str, Any], titles: Mapping[str, str]) -> str:
-    return f"• {bold(titles.get(item['cause'], item['cause']))}  {percent(item['probability'])}"
+    return f"• {bold(titles.get(item['cause'], item['cause']))}  {chance(item['probability'])}"
 
 
 def _missing(item: Mapping[str, Any]) -> str:

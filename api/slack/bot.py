@@ -246,4 +246,6 @@ def _first(body: Body) -> dict[str, Any]:
 
 def _quiet() -> logging.Logger:
     """Bolt's log would hold what it was sent; ours says what went wrong."""
-    return logging.Logger("traintriage.slack", logging.CRITICAL + 1)
+    logger = logging.getLogger("traintriage.slack")
+    logger.setLevel(logging.CRITICAL + 1)
+    return logger

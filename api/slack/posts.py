@@ -18,7 +18,7 @@ from api.slack.text import bold
 from api.slack.words import say
 from api.store import cases as rows
 from api.store import jobs
-from engine.dialogue import Reply, reply
+from engine.dialogue import Reply, Turn, reply
 
 if TYPE_CHECKING:
     from slack_sdk.web.async_client import AsyncWebClient
@@ -213,8 +213,8 @@ class Poster:
             answer = Reply.model_validate(body.reply)
             return reply_message(view.id, answer, answer.understood, "", answer.lang)
         before, after = await self._diagnoses(view, event.seq, lang)
-        knowledge, passed = self.expert.knowledge, len(view.state.passed)
-        answer = reply(before, after, None, knowledge, lang, passed=passed)
+        knowledge = self.expert.knowledge
+        answer = reply(before, after, Turn(text="", lang=lang), knowledge, lang, passed=len(view.state.passed))
         if isinstance(body, Opened):
             return diagnosis_message(view.id, after, answer, lang)
         assert isinstance(body, Added | Answered | Retracted | Reopened)

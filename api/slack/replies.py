@@ -11,6 +11,7 @@ from api.slack.blocks import (
     SMALL,
     TEXT,
     Message,
+    chance,
     lead_buttons,
     lines_block,
     question_blocks,
@@ -42,7 +43,7 @@ def reply_message(case_id: str, reply: Reply, told: Sequence[str], who: str, lan
     if moves:
         blocks.append(lines_block(moves, lang, SMALL))
     ranking = [
-        f"*{place}.* {bold(item.title)}  {percent(item.probability)}"
+        f"*{place}.* {bold(item.title)}  {chance(item.probability)}"
         for place, item in enumerate(reply.ranking[:SHOWN], 1)
     ]
     if ranking:
@@ -58,7 +59,7 @@ def reply_message(case_id: str, reply: Reply, told: Sequence[str], who: str, lan
 
 def _move(move: Move, lang: Lang) -> str:
     sign = "▲" if move.after > move.before else "▼"
-    line = say("moved", lang, sign=sign, title=bold(move.title), before=percent(move.before), after=percent(move.after))
+    line = say("moved", lang, sign=sign, title=bold(move.title), before=chance(move.before), after=chance(move.after))
     return line + (say("moved-by", lang, by="; ".join(said(why, 200) for why in move.by)) if move.by else "")
 
 

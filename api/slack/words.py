@@ -37,7 +37,7 @@ _SENTENCES: Mapping[str, Words] = MappingProxyType(
         "this-why": Words("Why this one?", "为什么是它？"),
         "this-resolve": Words("It was this…", "就是它…"),
         "this-wrong": Words("Not this one", "不是它"),
-        "moved": Words("{sign} {title}: {before} → {after}", "{sign} {title}：{before} → {after}"),
+        "moved": Words("{sign} {title}  {before} → {after}", "{sign} {title}  {before} → {after}"),
         "moved-by": Words(" ({by})", "（{by}）"),
         "new-evidence": Words("Evidence added", "已补充证据"),
         "answered": Words("Answered", "已回答"),
@@ -54,7 +54,7 @@ _SENTENCES: Mapping[str, Words] = MappingProxyType(
         "opposes": Words("*Speaks against it*", "*反对*"),
         "missing": Words("*Not known yet*", "*尚不知道*"),
         "outweighed": Words("*Outweighed by*", "*被以下原因压过*"),
-        "resolved": Words("Resolved: {what}", "已结案：{what}"),
+        "resolved": Words("Resolved: {what}", "已结案： {what}"),
         "resolved-by": Words("Confirmed by: {what}", "确认依据：{what}"),
         "resolved-remedy": Words("Remedy: {what}", "处理：{what}"),
         "resolved-next": Words(
@@ -63,11 +63,11 @@ _SENTENCES: Mapping[str, Words] = MappingProxyType(
         "reopened": Words("Opened again", "已重新打开"),
         "doubted-wrong": Words(
             "{who} holds {what} for wrong. The ranking stays; reviews read it.",
-            "{who} 认为不是 {what}。排名不变，复核时会参考。",
+            "{who} 认为不是 {what} ；排名不变，复核时会参考。",
         ),
         "doubted-right": Words(
             "{who} holds {what} for right. The ranking stays; reviews read it.",
-            "{who} 认为是 {what}。排名不变，复核时会参考。",
+            "{who} 认为是 {what} ；排名不变，复核时会参考。",
         ),
         "ran-title": Words("What came out?", "结果如何？"),
         "save": Words("Save", "保存"),

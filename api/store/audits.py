@@ -57,7 +57,7 @@ class AuditStore:
     async def get(self, tenant: str, audit_id: str, lang: Lang) -> bytes | None:
         """The JSON of an audit of ``tenant``; None if it is not, or no longer, kept."""
         query = select(AUDITS.c[lang]).where(AUDITS.c.id == audit_id, AUDITS.c.tenant == tenant)
-        packed = await self._store.run(lambda connection: connection.execute(query).scalar_one_or_none())
+        packed = await self._store.read(lambda connection: connection.execute(query).scalar_one_or_none())
         return None if packed is None else zlib.decompress(packed)
 
 

@@ -141,7 +141,9 @@ class KeyStore:
 
 
 def _existing(connection: Connection, key: str, digest: str) -> Claim:
-    row = connection.execute(select(KEYS).where(KEYS.c.key == key)).one()
+    row = connection.execute(select(KEYS).where(KEYS.c.key == key)).one_or_none()
+    if row is None:  # released in this very moment: to be asked again is as right an answer as any
+        return Claim(Outcome.IN_FLIGHT)
     if row.request_digest != digest:
         return Claim(Outcome.OTHER_REQUEST)
     if row.status is None:

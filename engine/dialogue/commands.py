@@ -57,9 +57,11 @@ _PHRASES: dict[CommandKind, tuple[str, ...]] = {
         r"(?:刚才|刚刚|上面|前面)(?:的|那个)?(?:回答|答案)?(?:不对|错了|有误)",
     ),
     "more": (
-        r"(?:what|anything|something) else|(?:another|other|a different|more|next) questions?|more|go on|continue",
+        r"(?:what|anything|something) else|(?:another|other|a different|more) questions?|more|go on|continue",
         r"what else (?:can|could|should) (?:i|we|you) (?:check|do|ask|try|look at)|other (?:checks|options|causes)",
-        r"还有(?:什么|别的|其他)(?:吗|的|问题|检查|可能|原因)?|换一?个问题|别的问题|其他(?:检查|问题|可能|原因)|继续",
+        r"(?:what|who) else (?:could|can|might|may) (?:it|this|that) be(?: then)?|any(?:thing)? other (?:causes?|ideas?)",
+        r"(?:其他|除此之外)?(?:还有|还会有|有没有)(?:什么|别的|其他|其它|哪些)(?:的?(?:问题|检查|可能|原因|办法))?(?:吗|呢)?",
+        r"(?:还)?(?:可能|会)是(?:什么|别的)(?:原因)?(?:吗|呢)?|换一?个问题|(?:别的|其他|其它)(?:检查|问题|可能|原因)|继续",
     ),
     "ranking": (
         (

@@ -46,9 +46,10 @@ def ending(
 
 
 def _unknown(diagnosis: Mapping[str, Any]) -> Ending:
+    unknown = diagnosis["unknown"]
     return Ending(
-        kind="unknown", probability=diagnosis["unknown"]["probability"], would_help=_would_help(diagnosis)
-    )  # fmt: skip
+        kind="unknown", probability=unknown["probability"], why=unknown["why"], would_help=_would_help(diagnosis)
+    )
 
 
 def _would_help(diagnosis: Mapping[str, Any]) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ class Question(Frozen):
     id: str
     kind: Literal["question", "check", "opening"]
     text: str
+    title: str = Field(description="What is asked or to be done, without how to answer in words: for a form.")
     how: str = Field("", description="How to find out.")
     commands: dict[str, str] = {}
     minutes: float = 0.0
@@ -134,6 +135,7 @@ class Ending(Frozen):
     title: str = ""
     probability: float = 0.0
     expected: bool = Field(False, description="True: harmless, expected behaviour that looks like a fault.")
+    why: str = Field("", description="Why it is unknown.")
     evidence: tuple[str, ...] = ()
     confirm: Confirmation | None = None
     remedies: tuple[Remedy, ...] = ()

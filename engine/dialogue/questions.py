@@ -40,7 +40,13 @@ def opening(knowledge: Knowledge, lang: Lang) -> Question:
     options.append(Option(key=str(len(options) + 1), label=say("something-else", lang)))
     asks = tuple(finding.id for finding in shown)
     return Question(
-        id=OPENING, kind="opening", text=say("opening", lang), asks=asks, options=tuple(options), several=True
+        id=OPENING,
+        kind="opening",
+        text=say("opening", lang),
+        title=say("opening-title", lang),
+        asks=asks,
+        options=tuple(options),
+        several=True,
     )
 
 
@@ -86,6 +92,7 @@ def _proposed(proposal: Mapping[str, Any], diagnosis: Mapping[str, Any], knowled
         id=finding.id,
         kind="question",
         text=(finding.ask or finding.title).get(lang),
+        title=(finding.ask or finding.title).get(lang),
         how=way.how.get(lang) if way else "",
         commands=dict(way.commands) if way else {},
         minutes=way.minutes if way else 0.0,
@@ -111,6 +118,7 @@ def _check(
         id=check.id,
         kind="check",
         text=text,
+        title=title,
         how=check.how.get(lang),
         commands=dict(check.commands),
         minutes=check.minutes,

@@ -59,7 +59,8 @@ def ranked(ranking: Sequence[Ranked], unknown: float, lang: Lang) -> str:
 def ended(ending: Ending, passed: int, lang: Lang) -> list[str]:
     """An ending: what it is, on what grounds, how to confirm it, and what to do."""
     if ending.kind == "unknown":
-        return [say("end-unknown", lang, percent=percent(ending.probability)), _would_help(ending, lang)]
+        share = say("end-unknown", lang, percent=percent(ending.probability)) if ending.probability < 1 else ""
+        return [share, ending.why, _would_help(ending, lang)]
     shown = {"title": ending.title, "percent": percent(ending.probability), "count": passed}
     if ending.kind == "open":
         return [say("end-passed" if passed >= MAX_PASSED else "end-open", lang, **shown), _would_help(ending, lang)]

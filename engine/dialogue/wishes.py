@@ -48,7 +48,7 @@ def granted(
     if command.kind == "how":
         return [_how(pending, lang)]
     if command.kind == "more":
-        return [_more(diagnosis, lang)]
+        return [_more(diagnosis, knowledge, lang)]
     if command.kind == "resolve":
         return [_resolved(command, diagnosis, knowledge, lang)]
     if command.kind in ("why", "why-not"):
@@ -62,11 +62,17 @@ def _how(pending: Question | None, lang: Lang) -> str:
     return "\n".join([say("find-out", lang, how=pending.how), *command_lines(pending.commands)])
 
 
-def _more(diagnosis: Diagnosed, lang: Lang) -> str:
-    titles = [check["title"] for check in diagnosis["next_checks"][1 : 1 + MORE]]
-    if not titles:
-        return say("no-more", lang)
-    return say("more", lang, checks=joined(titles, lang))
+def _more(diagnosis: Diagnosed, knowledge: Knowledge, lang: Lang) -> str:
+    """The causes behind the first, and the checks behind the question that is asked."""
+    causes = [
+        say("ranked", lang, place=place, title=cause_title(item["id"], knowledge, lang),
+            percent=percent(item["probability"]))
+        for place, item in enumerate(diagnosis["causes"][1 : 1 + MORE], 2)
+    ]  # fmt: skip
+    checks = [check["title"] for check in diagnosis["next_checks"][1 : 1 + MORE]]
+    lines = [say("more-causes", lang, causes=joined(causes, lang))] if causes else []
+    lines += [say("more", lang, checks=joined(checks, lang))] if checks else []
+    return "\n".join(lines) or say("no-more", lang)
 
 
 def _resolved(command: Command, diagnosis: Diagnosed, knowledge: Knowledge, lang: Lang) -> str:

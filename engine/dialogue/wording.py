@@ -14,6 +14,7 @@ _SENTENCES: dict[str, Text] = {
     "none-of-these": Text(en="none of these", zh="都没有"),
     "not-done": Text(en="cannot do it, or cannot tell", zh="做不了，或无法判断"),
     "something-else": Text(en="something else", zh="其他情况"),
+    "opening-title": Text(en="What is wrong?", zh="出了什么问题？"),
     "opening": Text(
         en="What is wrong? Choose one, or say in your own words what you see (which number, since when, what was "
         "tried); log lines, metrics and configurations can be pasted.",
@@ -117,8 +118,11 @@ _SENTENCES: dict[str, Text] = {
     "no-place": Text(en="There is no cause number {place} in the ranking.", zh="排名中没有第 {place} 个原因。"),
     "undone": Text(en="Taken back.", zh="已撤回。"),
     "nothing-undone": Text(en="There is nothing to take back.", zh="没有可以撤回的内容。"),
+    "more-causes": Text(en="Next in the ranking: {causes}", zh="排名靠后的原因：{causes}"),
     "more": Text(en="Other checks that would tell: {checks}", zh="其他可做的检查：{checks}"),
-    "no-more": Text(en="There is no other check that would tell anything.", zh="没有其他有用的检查。"),
+    "no-more": Text(
+        en="There is no other cause and no other check that would tell.", zh="没有其他原因，也没有其他有用的检查。"
+    ),
     "resolved": Text(en="Noted as the cause: {title}.", zh="已记录原因：{title}。"),
     "resolved-other": Text(en="Noted as the cause, in your words: {words}.", zh="已按您的描述记录原因：{words}。"),
     "resolve-which": Text(

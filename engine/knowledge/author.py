@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
+from engine.knowledge.ids import LOCK, write_lock
 from engine.knowledge.load import existing, load_knowledge
 from engine.model.base import Text
 from engine.model.kb import CauseId
@@ -39,7 +40,7 @@ def new_cause(root: Path, id_: str, family: str, title: Text, with_mechanism: bo
 
     The findings are existing ones of the same area, those that fewest causes show. With ``with_mechanism`` a
     finding that proves the cause, and a check that settles it, are added to ``findings/<area>.yaml`` and
-    ``checks/<area>.yaml``.
+    ``checks/<area>.yaml``. New ids are added to the lock, if there is one.
 
     Raises:
         AuthorError: if the id is taken or malformed, the family unknown, or no finding suits.
@@ -58,6 +59,8 @@ def new_cause(root: Path, id_: str, family: str, title: Text, with_mechanism: bo
     cause.parent.mkdir(parents=True, exist_ok=True)
     cause.write_text(_cause_text(id_, family, title, choice), encoding="utf-8")
     cases.write_text(_cases_text(choice, title), encoding="utf-8")
+    if (root / LOCK).is_file():
+        write_lock(root)
     return changed
 
 
@@ -68,6 +71,8 @@ def _check_names(knowledge: Knowledge, id_: str, family: str) -> None:
         raise AuthorError(f"'{id_}' is no id: write area/slug in small letters, digits and '-'") from None
     if id_ in knowledge.causes:
         raise AuthorError(f"there is a cause '{id_}' already; ids are never reused")
+    if id_ in knowledge.retired:
+        raise AuthorError(f"'{id_}' was retired in {knowledge.retired[id_].since}; ids are never reused")
     if family not in knowledge.families:
         raise AuthorError(f"there is no family '{family}': choose one of kb/families.yaml")
 

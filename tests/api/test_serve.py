@@ -44,7 +44,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def service(folder: Path, workers: int) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def service(folder: Path, workers: int, store: str | None = None) -> Iterator[tuple[subprocess.Popen[str], str]]:
     program = folder / "program.py"
     program.write_text(PROGRAM)
     (folder / "knowledge").write_text("one")
@@ -53,7 +53,7 @@ def service(folder: Path, workers: int) -> Iterator[tuple[subprocess.Popen[str],
         process = subprocess.Popen(
             [
                 sys.executable, str(program), str(port), str(workers), str(folder / "knowledge"),
-                f"sqlite:///{folder}/store.db",
+                store or f"sqlite:///{folder}/store.db",
             ],
             stderr=log, text=True,
         )  # fmt: skip

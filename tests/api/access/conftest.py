@@ -44,9 +44,7 @@ class KeyMaker:
     def __call__(self, *scopes: Scope, tenant: str = "default", expiry: float | None = None) -> str:
         """The text of a new key with ``scopes``, all if none are named."""
         return self.in_store(
-            lambda c: keys.create(
-                c, tenant=tenant, name="test", scopes=scopes or ALL, expiry=expiry, now=time.time()
-            )
+            lambda c: keys.create(c, tenant=tenant, name="test", scopes=scopes or ALL, expiry=expiry, now=time.time())
         )[1]
 
     def revoke(self, token: str) -> None:
@@ -70,9 +68,7 @@ def issuer(tmp_path_factory: pytest.TempPathFactory) -> Issuer:
 @pytest.fixture(scope="module")
 def keyed_settings(tmp_path_factory: pytest.TempPathFactory, issuer: Issuer) -> Settings:
     store = tmp_path_factory.mktemp("keyed") / "store.db"
-    return Settings(
-        store_url=f"sqlite:///{store}", access="keys", log_level="error", **UNLIMITED, **issuer.settings()
-    )
+    return Settings(store_url=f"sqlite:///{store}", access="keys", log_level="error", **UNLIMITED, **issuer.settings())
 
 
 @pytest.fixture(scope="module")

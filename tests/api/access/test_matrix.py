@@ -137,7 +137,9 @@ def test_what_others_have_does_not_exist(
     keyed: TestClient, document: dict[str, Any], make_key: KeyMaker, issuer: Issuer
 ) -> None:
     mine, theirs = bearer(make_key(tenant="a")), bearer(make_key(tenant="b"))
-    keyed.portal.call(keyed.app.state.audits.keep, "a", "a" * 32, {"en": b"{}", "zh": b"{}"})  # type: ignore
+    state: Any = keyed.app.state  # type: ignore[attr-defined]
+    assert keyed.portal is not None
+    keyed.portal.call(state.audits.keep, "a", "a" * 32, {"en": b"{}", "zh": b"{}"})
     case = keyed.post("/v1/cases", json=REPORT, headers=mine).json()["id"]
     tried = 0
     for method, path, operation, _ in operations(document):

@@ -24,7 +24,7 @@ def alert(name: str = "GpuXid", **changes: Any) -> dict[str, Any]:
 
 
 def resolved(name: str = "GpuXid", **changes: Any) -> dict[str, Any]:
-    return alert(name, status="resolved", endsAt="2026-11-30T10:42:00Z", **changes)
+    return alert(name, **{"status": "resolved", "endsAt": "2026-11-30T10:42:00Z", **changes})
 
 
 def group(key: str, *alerts: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -100,3 +100,8 @@ def pagerduty(number: int, kind: str = "incident.triggered", webhook_id: str = "
     body = json.dumps(incident(number, kind, **changes)).encode()
     headers = {**JSON, "X-PagerDuty-Signature": signed(body, SECRET)}
     return {"content": body, "headers": headers | ({"X-Webhook-Id": webhook_id} if webhook_id else {})}
+
+
+def hexed(body: bytes, secret: str = SECRET) -> str:
+    """The value of ``X-Grafana-Alerting-Signature``."""
+    return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()

@@ -18,10 +18,13 @@ REPORT = {
 }
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    store = tmp_path_factory.mktemp("store") / "store.db"
-    with a_client(create_app(Settings(store_url=f"sqlite:///{store}"))) as client:
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path_factory.mktemp('store')}/store.db"
+    else:
+        url = request.getfixturevalue("postgresql").new_database(request.getfixturevalue("migrated"))
+    with a_client(create_app(Settings(store_url=url))) as client:
         yield client
 
 

@@ -68,7 +68,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Fas
         yield app
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 async def chat(service: FastAPI) -> AsyncIterator[Chat]:
     """Somebody who may do everything."""
     async with Client(a_server(service)) as client:

@@ -46,7 +46,7 @@ LEAD = "numerics/fp16-activation-overflow"
         ("audit_report", {"audit_id": CASE, "path": "x"}, "either audit_id"),
         ("audit_report", {"audit_id": CASE}, "Audit it again by its path"),
         ("audit_report", {"path": "/etc"}, "out of the folders that may be audited"),
-        ("audit_report", {"path": "missing"}, "does not exist"),
+        ("audit_report", {"path": "missing"}, "Argument path: it is not there"),
         ("report_outcome", {"case_id": CASE, "cause": LEAD}, "confirmed_by: a required value is missing"),
         ("report_outcome", {"case_id": CASE, "confirmed_by": "x"}, "say in other what it was"),
         ("report_outcome", {"case_id": CASE, "cause": "zzz/y", "confirmed_by": "x"}, "no cause with the id 'zzz/y'"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import multiprocessing
+import secrets
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection as Pipe
@@ -69,7 +70,7 @@ def write_case(connection: Connection, case_id: str) -> None:
     now = time.time()
     cases.add(connection, cases.Head(case_id, "default", "x", "open", None, 1, now, now))
     cases.add_event(connection, case_id, 1, now, "opened", b"{}" * 1000)
-    cases.add_file(connection, case_id, "0" * 64, [bytes(range(256)) * 256])
+    cases.add_file(connection, case_id, "0" * 64, [secrets.token_bytes(64 * 1024)])
     jobs.enqueue(connection, "tell", {"case": case_id}, tenant="default", key=case_id)
     record(connection, at=now, tenant="default", actor="local", action="case.opened", subject=case_id, data={"seq": 1})
 

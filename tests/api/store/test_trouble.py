@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import sqlite3
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -25,10 +27,10 @@ from tests.api.store.open_store import open_store
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 24 MB."""
+    """A disk of 12 MB."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", str(disk)]
     if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode != 0:
         pytest.skip("only root can mount a small disk")
     tmp_path.chmod(0o755)
@@ -56,6 +58,16 @@ def diagnose(client: TestClient) -> tuple[int, str]:
     return answer.status_code, answer.json().get("type", "")
 
 
+async def write_until_refused(store: Store) -> tuple[int, StoreError]:
+    """How many cases were acknowledged, and what was said then."""
+    for number in range(1000):
+        try:
+            await store.run(lambda connection, number=number: processes.write_case(connection, f"case-{number}"))
+        except StoreError as error:
+            return number, error
+    raise AssertionError
+
+
 def test_a_full_disk(small_disk: Path) -> None:
     url = f"sqlite:///{small_disk}/store.db"
     with a_client(create_app(Settings(store_url=url, log_level="error"), source=SOURCE)) as client:
@@ -69,12 +81,8 @@ def test_a_full_disk(small_disk: Path) -> None:
 def test_a_disk_that_fills_up_while_cases_are_written(small_disk: Path) -> None:
     async def work() -> int:
         async with open_store(f"sqlite:///{small_disk}/store.db") as store:
-            written = 0
-            with pytest.raises(StoreError, match="the disk is full") as raised:
-                while True:
-                    await store.run(lambda connection: processes.write_case(connection, f"case-{written}"))
-                    written += 1
-            assert raised.value.kind.status == 507
+            written, error = await write_until_refused(store)
+            assert (str(error), error.kind.status) == ("the disk is full", 507)
             assert not await store.read(processes.torn)
             found = await store.read(verify)
             assert found.size == written
@@ -96,14 +104,10 @@ def test_a_full_disk_of_the_server(small_disk: Path, postgresql: Server, migrate
 
     async def work() -> None:
         async with open_store(url) as store:
-            await store.run(lambda connection: processes.write_case(connection, "case-0"))
+            await store.run(lambda connection: processes.write_case(connection, "case-first"))
             filler = fill(small_disk)
-            with pytest.raises(StoreError, match="the disk of the server is full") as raised:
-                for number in range(1, 1000):
-                    await store.run(
-                        lambda connection, number=number: processes.write_case(connection, f"case-{number}")
-                    )
-            assert raised.value.kind.status == 507
+            _, error = await write_until_refused(store)
+            assert (str(error), error.kind.status) == ("the disk of the server is full", 507)
             filler.unlink()
             await store.run(lambda connection: processes.write_case(connection, "case-last"))
             assert not await store.read(processes.torn)
@@ -129,10 +133,14 @@ def test_a_server_that_is_away(postgresql: Server, migrated: str) -> None:
         assert diagnose(client) == (200, "")
 
 
-def test_the_log_says_what_the_answer_does_not(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_log_says_what_the_answer_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("api.store.sqlite.BUSY_SECONDS", 0.1)
     with a_client(create_app(Settings(store_url=f"sqlite:///{tmp_path}/store.db"), source=SOURCE)) as client:
-        (tmp_path / "store.db").write_bytes(b"no database" * 1000)
-        answer = client.post("/v1/diagnoses", json=REPORT, headers={"Idempotency-Key": "a"})
+        with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            answer = client.post("/v1/diagnoses", json=REPORT, headers={"Idempotency-Key": "a"})
         assert (answer.status_code, answer.json()["type"]) == (503, "/problems/store-unavailable")
-        assert "damaged" not in answer.text
-        assert "damaged" in capfd.readouterr().err
+        assert "lock" not in answer.text
+        assert "held the lock for too long" in capfd.readouterr().err

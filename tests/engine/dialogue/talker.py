@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from engine.diagnose import Diagnoser
 from engine.dialogue import Reply, Turn, cause_meant, question, reply, understand
 from engine.dialogue.model import Option, Question
+from engine.knowledge.knowledge import Knowledge
 from engine.model.base import Lang
 from engine.model.case import Case
 from engine.model.kb import Cause
@@ -24,6 +26,7 @@ class Talker:
     lang: Lang = "en"
     told: list[Turn] = field(default_factory=list)
     last: Reply | None = None
+    _known: tuple[object, dict[str, Any]] | None = None
 
     def begin(self) -> Reply:
         self.last = reply(None, self.diagnose(), None, self.diagnoser.knowledge, self.lang)
@@ -31,9 +34,11 @@ class Talker:
 
     def say(self, message: str) -> Reply:
         knowledge = self.diagnoser.knowledge
-        turn = understand(message, question(self.diagnose(), knowledge, self.lang), knowledge, self.lang)
-        self.lang = turn.lang
         before = self.diagnose()
+        turn = understand(message, question(before, knowledge, self.lang), knowledge, self.lang)
+        if turn.lang != self.lang:
+            self.lang = turn.lang
+            before = self.diagnose()
         undone = bool(self.told)
         if turn.command is not None and turn.command.kind == "undo" and self.told:
             self.told.pop()
@@ -53,6 +58,13 @@ class Talker:
         return frozenset(id_ for turn in self.told for id_ in turn.passed)
 
     def diagnose(self) -> dict[str, Any]:
+        """The diagnosis of everything told; worked out once while nothing changes."""
+        key = (self.lang, tuple(id(turn) for turn in self.told))
+        if self._known is None or self._known[0] != key:
+            self._known = key, self._diagnose()
+        return self._known[1]
+
+    def _diagnose(self) -> dict[str, Any]:
         reports, files = [self.start.get("report", "")], dict(self.start.get("files", {}))
         facts = dict(self.start.get("facts", {}))
         for number, turn in enumerate(self.told):
@@ -76,7 +88,11 @@ def _is_true(option: Option, truth: frozenset[str]) -> bool:
     return any(state == "present" and finding in truth for finding, state in option.answers.items())
 
 
-def telling_start(cause: Cause, shown_by: dict[str, int]) -> str:
-    """Of what a cause shows, the symptom that most other causes show as well: the hardest beginning."""
-    shown = [link.finding for link in cause.shows if link.how in ("always", "usually", "often")]
-    return max(shown or [link.finding for link in cause.shows], key=lambda finding: (shown_by[finding], finding))
+def telling_start(cause: Cause, knowledge: Knowledge, shown_by: Mapping[str, int]) -> str | None:
+    """Of the symptoms of a cause that a person can see the one that most causes show: the hardest beginning."""
+    told = [link for link in cause.shows if knowledge.findings[link.finding].ask is not None]
+    symptoms = [link for link in told if knowledge.findings[link.finding].role == "symptom"]
+    often = [link for link in symptoms if link.how in ("always", "usually", "often")]
+    mechanisms = [link for link in told if knowledge.findings[link.finding].role == "mechanism"]
+    names = [link.finding for link in often or symptoms or mechanisms]
+    return max(names, key=lambda finding: (shown_by[finding], finding), default=None)

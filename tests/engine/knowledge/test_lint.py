@@ -150,15 +150,45 @@ def test_a_check_that_settles_nothing_of_the_cause_or_its_rivals(kb: SmallKb) ->
     assert "KB404" not in _codes(kb)
 
 
-def test_causes_of_two_families_must_differ(kb: SmallKb) -> None:
-    text = (kb.root / RIVAL).read_text(encoding="utf-8")
-    twin = text.replace("optimization/lr-too-high", "numerics/twin").replace(
-        "family: lr_too_high", "family: fp16_range"
-    )
-    kb.write("causes/numerics/twin.yaml", twin)
-    assert "KB406" in _codes(kb)
-    kb.write("causes/numerics/twin.yaml", twin.replace("how: sometimes", "how: often"))
-    assert "KB406" not in _codes(kb)
+def _twin(kb: SmallKb, *changes: tuple[str, str]) -> set[str]:
+    """The codes that a second cause beside the rival brings about, with these changes to its text."""
+    text = (kb.root / RIVAL).read_text(encoding="utf-8").replace("id: optimization/lr-too-high", "id: numerics/twin")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    kb.write("causes/numerics/twin.yaml", text)
+    return _codes(kb)
+
+
+@pytest.mark.parametrize("family", ["fp16_range", "lr_too_high"])
+def test_two_causes_must_differ(kb: SmallKb, family: str) -> None:
+    assert "KB406" in _twin(kb, ("family: lr_too_high", f"family: {family}"))
+    assert "KB406" not in _twin(kb, ("how: sometimes", "how: often"))
+
+
+def test_causes_that_no_check_separates_are_named_with_what_comes_nearest(kb: SmallKb) -> None:
+    assert "KB410" in _twin(kb, ("how: sometimes", "how: often"))
+    (issue,) = [i for i in lint(kb.root) if i.code == "KB410" and "'optimization/lr-too-high'" in i.message]
+    assert issue.severity == "warning"
+    assert " bit of the one it takes" in issue.message
+    assert "an 'ask' or a check" in issue.hint
+    own = "- {id: twin.proof, title: {en: Proof, zh: 证据}, role: mechanism, ask: {en: Is it so?, zh: 是吗？}}\n"
+    kb.append(FINDINGS, own)
+    assert "KB410" not in _twin(kb, ("contrast(version), how: rarely", "twin.proof, how: always"))
+
+
+def test_a_cause_that_shows_nothing_of_its_own_is_subsumed(kb: SmallKb) -> None:
+    assert "KB411" in _twin(kb, ("how: sometimes", "how: often"))
+    assert "KB411" not in _twin(kb, ("how: sometimes", "how: often"), ("how: usually", "how: often"))
+
+
+def test_two_findings_of_one_condition_count_twice_unless_they_share_a_group(kb: SmallKb) -> None:
+    copy = "- id: loss.is-nan\n  title: {en: NaN, zh: 非数}\n  when: {fact: loss.nan, is: true}\n"
+    kb.append(FINDINGS, copy)
+    assert "KB209" in _codes(kb)
+    kb.replace(FINDINGS, copy, copy + "  group: nan\n")
+    kb.replace(FINDINGS, "- id: loss.became-nan\n", "- id: loss.became-nan\n  group: nan\n")
+    assert "KB209" not in _codes(kb)
 
 
 def test_confusion_is_asked_for_and_works_both_ways(kb: SmallKb) -> None:
@@ -228,10 +258,12 @@ def test_an_overlay_is_judged_with_its_base(kb: SmallKb, tmp_path: Path) -> None
     assert [issue.code for issue in lint(kb.root, overlay=tmp_path / "site")] == ["KB106"]
 
 
-def test_codes_are_unique_and_each_is_proven_here() -> None:
+def test_codes_are_unique_and_each_is_proven_here_or_with_the_ids() -> None:
     codes = [rule.code for rule in RULES]
     assert len(codes) == len(set(codes))
-    source = Path(__file__).read_text(encoding="utf-8")
+    source = "".join(
+        Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("test_lint.py", "test_ids.py")
+    )
     assert [code for code in codes if f'"{code}"' not in source] == []
 
 
