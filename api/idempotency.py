@@ -76,9 +76,9 @@ async def _once(request: Request, key: str, answer: Callable[[Request], Coroutin
 
 
 def _key_of(request: Request) -> str | None:
-    """The key without its quotes (the draft standard wants quotes, few clients send them)."""
+    """The key of a POST without its quotes (the draft standard wants quotes, few clients send them)."""
     sent = request.headers.get(HEADER)
-    if sent is None:
+    if sent is None or request.method != "POST":
         return None
     if not re.fullmatch(PATTERN, sent):
         error = FieldError("header", f"/{HEADER}", say("no-key"), say("send-key"))

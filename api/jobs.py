@@ -108,18 +108,20 @@ class Worker:
         while not self._closing:
             self._awake.clear()
             taken: list[Job] = []
+            pause = self._pace.poll
             try:
                 taken = await self._claim()
                 await self._count()
             except Exception as error:  # noqa: BLE001 - a store that is away for a while must not end the worker
                 self._logger.error("jobs cannot be read", reason=_told(error))
+                pause = self._pace.pause
             for job in taken:
                 task = asyncio.create_task(self._run(job))
                 self._running.add(task)
                 task.add_done_callback(self._ended)
             if not taken:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._awake.wait(), self._pace.poll)
+                    await asyncio.wait_for(self._awake.wait(), pause)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
@@ -140,11 +142,12 @@ class Worker:
         try:
             async with asyncio.timeout(self._pace.run):
                 await self._handlers[job.kind](job)
-        except asyncio.CancelledError:
-            outcome, end = "cut short", partial(jobs.hand_back, job=job, due=self._clock())
-        except Exception as error:
-            self._logger.error("job failed", kind=job.kind, job=job.id, attempts=job.attempts, exc_info=error)
-            outcome, end = self._failed(job, _told(error))
+        except (Exception, asyncio.CancelledError) as error:
+            if self._closing and isinstance(error, asyncio.CancelledError):
+                outcome, end = "cut short", partial(jobs.hand_back, job=job, due=self._clock())
+            else:
+                self._logger.error("job failed", kind=job.kind, job=job.id, attempts=job.attempts, exc_info=error)
+                outcome, end = self._failed(job, _told(error))
         else:
             outcome, end = "done", partial(jobs.finish, job=job)
         self._runs.labels(job.kind, outcome).inc()
@@ -172,5 +175,6 @@ class Worker:
                 self._queue.labels(state).set(number)
 
 
-def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:ERROR_LENGTH]
+def _told(error: BaseException) -> str:
+    # PostgreSQL has no text with a zero byte in it.
+    return f"{type(error).__name__}: {error}".replace("\0", "")[:ERROR_LENGTH]

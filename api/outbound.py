@@ -82,8 +82,8 @@ class Outbound:
         """A client for all settings that are addresses to call."""
         fields = type(settings).model_fields
         named = [getattr(settings, name) for name, field in fields.items() if OUTGOING in field.metadata]
-        ca = str(settings.outbound_ca) if settings.outbound_ca else None
         named += [hook.url for hook in settings.webhooks]
+        ca = str(settings.outbound_ca) if settings.outbound_ca else None
         return cls([url for url in named if url], proxy=settings.outbound_proxy or None, ca=ca)
 
     async def send(

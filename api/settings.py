@@ -223,7 +223,7 @@ class Settings(Frozen):
     rate_webhooks: RateText = Field(Rate(600, 60), description="Alerts of a caller.")
     rate_failures: RateText = Field(Rate(20, 60), description="Wrong keys and tokens from an address.")
     outbound_proxy: str = Field(
-        "", description="Proxy for what the service itself asks; that of the environment is not."
+        "", description="Proxy for what the service itself asks; the environment's is not used."
     )
     outbound_ca: Path | None = Field(None, description="Certificates to trust there instead of the system's.")
 

@@ -61,7 +61,7 @@ def require(request: HTTPConnection, scope: Scope) -> None:
     """Let through only a caller with ``scope``.
 
     Raises:
-        Problem: 401 if nobody has said, or proved, who they are; 403 if they may not.
+        Problem: 401 if nobody has said, or proved, who they are, or what else hindered that; 403 if they may not.
     """
     caller: Caller | None = request.state.caller
     if caller is None:

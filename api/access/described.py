@@ -21,7 +21,6 @@ _SCHEMES = {
         "description": "The API key as password, with any user, for programs that know nothing else.",
     },
 }
-_PROBLEMS = ("unauthenticated", "forbidden", "too-many-requests")
 
 
 def add_security(app: FastAPI, document: dict[str, Any]) -> None:
@@ -29,15 +28,17 @@ def add_security(app: FastAPI, document: dict[str, Any]) -> None:
     document["components"]["securitySchemes"] = _SCHEMES
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            scope = app.state.gates.of(method.upper(), path).scope
+            gate = app.state.gates.of(method.upper(), path)
+            scope = gate.scope
+            too_many = "too-many-alerts" if gate.kind == "webhooks" else "too-many-requests"
             if scope is None:
                 operation["security"] = []
-                _add_problems(operation, ("too-many-requests",))
+                _add_problems(operation, (too_many,))
                 continue
             operation["security"] = [{name: [scope.value]} for name in _SCHEMES]
             if app.state.settings.access == "open":
                 operation["security"].append({})
-            _add_problems(operation, _PROBLEMS)
+            _add_problems(operation, ("unauthenticated", "forbidden", too_many))
 
 
 def _add_problems(operation: dict[str, Any], slugs: tuple[str, ...]) -> None:

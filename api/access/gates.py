@@ -44,15 +44,11 @@ class UndeclaredRouteError(Exception):
 
 @dataclass(frozen=True)
 class Gate:
-    """What a route needs; ``None`` is nothing."""
+    """What a route needs (``None`` is nothing), and its class, each of which has a rate of its own."""
 
     scope: Scope | None
+    kind: str
     route: Any
-
-    @property
-    def kind(self) -> str:
-        """The class of the route, each of which has a rate of its own."""
-        return _KINDS.get(self.scope, "reading") if self.scope else "reading"
 
 
 class Guarded:
@@ -89,11 +85,13 @@ class Gates:
         for context in iter_route_contexts(app.routes):
             route = context.original_route
             path = context.path or ""
-            gate = Gate(_declared(context, route, path), route)
+            scope = _declared(context, route, path)
+            methods = context.methods or _METHODS
+            gate = Gate(scope, _kind(scope, methods), route)
             if isinstance(route, Mount):
                 self._mounts.append((path, gate))
                 continue
-            gates = dict.fromkeys(context.methods or _METHODS, gate)
+            gates = dict.fromkeys(methods, gate)
             if "{" in path:
                 self._patterns.append((compile_path(path)[0], gates))
             else:
@@ -119,6 +117,13 @@ def _declared(context: Any, route: Any, path: str) -> Scope | None:
     if len(found) != 1:
         raise UndeclaredRouteError(f"{path} must declare who may use it: once, by needs(Scope…), public() or Guarded")
     return found[0]
+
+
+def _kind(scope: Scope | None, methods: Iterable[str]) -> str:
+    """What everybody may send to brings its own proof: it is a webhook."""
+    if scope is None:
+        return "webhooks" if "POST" in methods else "reading"
+    return _KINDS.get(scope, "reading")
 
 
 class Access:
@@ -160,8 +165,6 @@ class Access:
         try:
             caller = await self.authenticator.caller(request, address)
         except Problem as refusal:
-            if refusal.kind.status != 401:
-                raise
             request.state.refusal = refusal  # for routes that need somebody; public ones do not care
         request.state.caller = caller
         gate = self.gates.of(request.method, request.scope["path"])
@@ -170,7 +173,7 @@ class Access:
         request.scope["route"] = gate.route  # for the log, should it end here
         wait = self.meter.take(self.rates[gate.kind], gate.kind, f"{caller.tenant}/{caller.id}" if caller else address)
         if wait:
-            raise too_many(wait)
+            raise too_many(wait, "too-many-alerts" if gate.kind == "webhooks" else "too-many-requests")
         if gate.scope is not None:
             require(request, gate.scope)
 

@@ -18,6 +18,7 @@ from api.access.refusals import RefusedError
 from api.messages import Words
 from api.outbound import OutboundError
 from api.problem import Problem
+from api.reports.text import visible
 from api.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Provider:
         scopes = frozenset().union(*(self._roles.get(value, ()) for value in values if isinstance(value, str)))
         named = (claims.get(claim) for claim in ("name", "preferred_username", "email"))
         name = next((text for text in named if isinstance(text, str) and text.strip()), subject)
-        return Caller(tenant, f"person:{subject}", name[:100], scopes)
+        return Caller(tenant, f"person:{subject}", visible(name[:100]), scopes)
 
     async def _key(self, kid: Any) -> jwt.PyJWK:
         if not isinstance(kid, str):

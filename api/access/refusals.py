@@ -36,11 +36,11 @@ def forbidden(scope: str) -> Problem:
     return Problem("forbidden", missing, headers={"WWW-Authenticate": challenge})
 
 
-def too_many(wait: float) -> Problem:
-    """The 429 that says when to come again, after ``wait`` seconds."""
+def too_many(wait: float, slug: str = "too-many-requests") -> Problem:
+    """The 429 (for alerts 503) that says when to come again, after ``wait`` seconds."""
     seconds = math.ceil(wait)
     again = Words(f"Too many requests. Send this one again in {seconds} s.", f"请求过多。请在 {seconds} 秒后重发。")
-    return Problem("too-many-requests", again, headers={"Retry-After": str(seconds)})
+    return Problem(slug, again, headers={"Retry-After": str(seconds)})
 
 
 REASONS: Mapping[str, Words] = MappingProxyType(

@@ -53,6 +53,7 @@ class Notification(Frozen):
         group: what the source calls the group; all of its alerts belong into one case.
         cut_off: number of alerts that the source, or the receiver, left out.
         url: leads people back to the source.
+        about: the id of the case that the source was told of, if that is what it tells back.
     """
 
     source: SourceName
@@ -60,6 +61,7 @@ class Notification(Frozen):
     alerts: tuple[Alert, ...]
     cut_off: int = 0
     url: str = ""
+    about: str = ""
 
     @property
     def ref(self) -> str:

@@ -105,7 +105,7 @@ class Incident(Sent):
     title: str = ""
     html_url: Url = ""
     created_at: Moment = None
-    incident_key: str | None = None
+    incident_key: str | None = Field(None, max_length=1_000)
     urgency: str | None = None
     service: Named | None = None
     priority: Named | None = None
@@ -149,7 +149,13 @@ class PagerDutyBody(Sent):
             fingerprint=incident.id,
             url=incident.html_url[:MAX_URL],
         )
-        return Notification(source="pagerduty", group=incident.id, alerts=(alert,), url=alert.url)
+        return Notification(
+            source="pagerduty",
+            group=incident.id,
+            alerts=(alert,),
+            url=alert.url,
+            about=incident.incident_key or "",  # the dedup_key of who triggered it, which for us is the case
+        )
 
 
 def read(body: bytes, model: type[Model]) -> Model:

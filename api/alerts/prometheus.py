@@ -197,7 +197,9 @@ def _evidence(results: list[dict[str, Any]], seq: int) -> Callable[[CaseView], B
         require_open(view)
         if _is_fetched(view, seq):
             raise NothingNewError
-        return Added(evidence=Evidence(document={"files": {FILE: text}}), source=Source(kind="prometheus", ref=str(seq)))
+        return Added(
+            evidence=Evidence(document={"files": {FILE: text}}), source=Source(kind="prometheus", ref=str(seq))
+        )
 
     return body
 

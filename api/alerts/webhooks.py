@@ -38,16 +38,14 @@ class WebhookWork:
         clock: seconds since 1970, UTC.
     """
 
-    def __init__(
-        self, outbound: Outbound, hooks: Sequence[Webhook], base_url: str, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, outbound: Outbound, hooks: Sequence[Webhook], base_url: str, clock: Callable[[], float]) -> None:
         self._outbound = outbound
         self._hooks = {hook_id(hook): hook for hook in hooks}
         self._base_url = base_url
         self._clock = clock
 
     def order(self, connection: Connection, change: Change) -> None:
-        """Let a change be told; for the outbox of the cases. What is sent is settled here, so that every try is equal."""
+        """Let a change be told; for the outbox of the cases. What is sent is settled here: every try is equal."""
         for name, hook in self._hooks.items():
             event = f"case.{change.event.body.kind}"
             if hook.tenant != change.caller.tenant or event not in hook.events:

@@ -32,7 +32,9 @@ REFUSALS: Mapping[str, Words] = MappingProxyType(
         "none": Words(
             "No HMAC-SHA256 signature of the expected form was sent.", "没有发送所需形式的 HMAC-SHA256 签名。"
         ),
-        "wrong": Words("No signature fits the body and a secret of this service.", "没有签名与请求体和本服务的密钥相符。"),
+        "wrong": Words(
+            "No signature fits the body and a secret of this service.", "没有签名与请求体和本服务的密钥相符。"
+        ),
         "time": Words(
             "The time of the signature is no number of seconds, or more than 300 seconds away from the clock here.",
             "签名的时间不是秒数，或与本机时钟相差超过 300 秒。",

@@ -56,30 +56,39 @@ class AlertWork:
         Raises:
             Problem: if the case cannot be changed now; the job is then run again.
         """
-        note = Notification.model_validate_json(json.dumps(job.payload["notification"]))
+        note = Notification.model_validate(job.payload["notification"])
+        caller = caller_for(job.tenant, note.source)
         for number in range(TRIES):
             try:
-                return await self._take(caller_for(job.tenant, note.source), note, job.payload["lang"])
+                await self._take(caller, note, job.payload["lang"])
             except Problem as problem:
                 # Somebody changed, resolved or deleted the case between the look at it and the change.
                 if problem.kind.slug not in _AGAIN or number == TRIES - 1:
                     raise
+            else:
+                return
 
     async def _take(self, caller: Caller, note: Notification, lang: Lang) -> None:
+        if note.about and await self._is_case(caller, note.about):
+            # An incident that was made of a case: that it fires is no news for the case, that it ended is.
+            await self._tell_end(caller, note.about, note)
+            return
         case_id = await self._cases.linked(caller, note.source, note.ref)
-        if case_id is None:
-            return await self._open(caller, note, lang)
-        view = await self._cases.get(caller, case_id)
-        known = told(view)
-        fresh = [alert for alert in note.firing if alert.id not in known]
-        if fresh and view.state.is_resolved:
-            # What was looked into is over; this is another time.
-            return await self._open(caller, note, lang)
-        if fresh:
-            await change(self._cases, caller, case_id, self._evidence(note))
-        if note.ended:
-            await change(self._cases, caller, case_id, ending(note.ended))
-        return None
+        view = None if case_id is None else await self._cases.get(caller, case_id)
+        if view is None or (view.state.is_resolved and fresh(note, view)):
+            # Of a resolved case, what was looked into is over; this is another time.
+            await self._open(caller, note, lang)
+            return
+        if fresh(note, view):
+            await change(self._cases, caller, view.id, self._evidence(note))
+        await self._tell_end(caller, view.id, note)
+
+    async def _is_case(self, caller: Caller, case_id: str) -> bool:
+        try:
+            await self._cases.revision(caller, case_id)
+        except Problem:
+            return False
+        return True
 
     async def _open(self, caller: Caller, note: Notification, lang: Lang) -> None:
         """A new case, if anything fires; the end of what nobody knows of is no news."""
@@ -91,19 +100,28 @@ class AlertWork:
             caller, Submission(text, "json"), title=note.titled(), lang=lang, source=_source(note), link=link
         )
 
+    async def _tell_end(self, caller: Caller, case_id: str, note: Notification) -> None:
+        """The message that alerts ended. It resolves nothing: why they fired is not known by that."""
+        if note.ended:
+            await change(
+                self._cases,
+                caller,
+                case_id,
+                lambda view: message(view, [_ended(alert, view.state.lang) for alert in note.ended]),
+            )
+
     def _evidence(self, note: Notification) -> Callable[[CaseView], Body]:
         names = known_names(self._expert.knowledge)
 
         def body(view: CaseView) -> Body:
             require_open(view)
-            known = told(view)
-            fresh = [alert for alert in note.firing if alert.id not in known]
-            if not fresh:
+            alerts = fresh(note, view)
+            if not alerts:
                 raise NothingNewError
             count = sum(1 for _ in alert_events(view))
             if count >= MOST_MESSAGES:
                 return message(view, [tell("full", view.state.lang, count=count)])
-            return Added(evidence=Evidence(document=document(note, fresh, names)), source=_source(note))
+            return Added(evidence=Evidence(document=document(note, alerts, names)), source=_source(note))
 
         return body
 
@@ -120,13 +138,10 @@ async def change(cases: Cases, caller: Caller, case_id: str, body: Callable[[Cas
         return
 
 
-def ending(alerts: Sequence[Alert]) -> Callable[[CaseView], Body]:
-    """The message that alerts ended. It resolves nothing: why they fired is not known by that."""
-
-    def body(view: CaseView) -> Body:
-        return message(view, [_ended(alert, view.state.lang) for alert in alerts])
-
-    return body
+def fresh(note: Notification, view: CaseView) -> list[Alert]:
+    """The alerts that fire and that a case does not know yet."""
+    known = told(view)
+    return [alert for alert in note.firing if alert.id not in known]
 
 
 def message(view: CaseView, lines: Sequence[str]) -> Said:

@@ -26,7 +26,7 @@ _UNITS = {"m": 60, "h": 3600, "d": 86_400}
 _TENANT = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType[Any]):
     """``30m``, ``24h``, ``90d`` as seconds."""
 
     name = "TIME"
@@ -78,10 +78,10 @@ def create(
     granted = tuple(Scope) if "all" in scopes else tuple(map(Scope, scopes))
     now = time.time()
     expiry = None if expires is None else now + expires
-    _show_once(
-        *with_store(store, lambda c: keys.create(c, tenant=tenant, name=name, scopes=granted, expiry=expiry, now=now)),
-        as_json,
+    key, token = with_store(
+        store, lambda c: keys.create(c, tenant=tenant, name=name, scopes=granted, expiry=expiry, now=now)
     )
+    _show_once(key, token, as_json)
 
 
 @command.command("list")
@@ -118,9 +118,8 @@ def rotate(key_id: str, overlap: float, expires: float | None, store: str | None
 
     now = time.time()
     expiry = None if expires is None else now + expires
-    _show_once(
-        *_on_valid(key_id, store, lambda c: keys.rotate(c, key_id, overlap=overlap, expiry=expiry, now=now)), as_json
-    )
+    key, token = _on_valid(key_id, store, lambda c: keys.rotate(c, key_id, overlap=overlap, expiry=expiry, now=now))
+    _show_once(key, token, as_json)
 
 
 @command.command("revoke")

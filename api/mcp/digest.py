@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from engine.knowledge.knowledge import Knowledge
     from engine.model.base import Lang
 
+_WEIGHTY = 0.5  # bits below which a reason says too little to be told
 _MOVED = 0.005  # a change that a percentage shows
 _STATED = "facts."  # where what is stated by its id comes from
 
@@ -103,14 +104,19 @@ class Digest:
             title=cut(cause["title"], SHORT),
             probability=cause["probability"],
             meaning=cut(cause["meaning"], LONG) if self._detail or leads else "",
-            because=[self._reason(item) for item in cause["evidence_for"][: self._reasons]],
-            against=[self._reason(item) for item in cause["evidence_against"][: self._reasons // 2]],
+            because=self._weighty(cause["evidence_for"], self._reasons),
+            against=self._weighty(cause["evidence_against"], self._reasons // 2),
             remedies=[cut(remedy["do"], LONG) for remedy in remedies],
         )
 
+    def _weighty(self, evidence: list[dict[str, Any]], most: int) -> list[Reason]:
+        telling = [item for item in evidence if self._detail or abs(item["bits"]) >= _WEIGHTY]
+        return [self._reason(item) for item in telling[:most]]
+
     def _reason(self, item: Mapping[str, Any]) -> Reason:
         """Words of ours in ``because``; what was sent stands in ``where`` and ``input_quote`` only."""
-        source = next(iter(item["sources"]), {"where": "", "quote": ""})
+        sources = sorted(item["sources"], key=lambda source: source["where"].startswith(_STATED))
+        source = next(iter(sources), {"where": "", "quote": ""})
         is_ours = not any(source["quote"] and source["quote"] in item["because"] for source in item["sources"])
         is_ours = is_ours and not any(self._knowledge.facts[fact].type == "text" for fact in item["facts"])
         is_stated = source["where"].startswith(_STATED)  # repeating what was stated by id says nothing
@@ -118,7 +124,7 @@ class Digest:
             finding=item["finding"],
             bits=item["bits"],
             because=cut(item["because"] if is_ours else item["title"], LONG),
-            where=cut(source["where"], SHORT // 2),
+            where="facts" if is_stated else cut(source["where"], SHORT // 2),
             input_quote="" if is_stated else cut(source["quote"], LONG if self._detail else SHORT),
         )
 

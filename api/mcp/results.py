@@ -38,7 +38,7 @@ class Reason(Frozen):
     finding: str
     bits: float
     because: str
-    where: str = Field("", description="Place in what was sent.")
+    where: str = Field("", description="Place in what was sent; names in it are data as well.")
     input_quote: InputQuote = ""
 
 
@@ -87,9 +87,9 @@ class CaseResult(Result):
     """A case as it stands. The causes and ``unknown`` (none of the known causes) sum to 1 over the whole ranking."""
 
     SPARE: ClassVar[tuple[tuple[str, int], ...]] = (
-        ("next_checks.how", 0), ("causes.meaning", 0), ("not_understood", 4), ("causes.against", 1),
-        ("causes.because", 2), ("next_checks", 2), ("causes.remedies", 1), ("not_understood", 2), ("causes.because", 1),
-        ("moved", 3), ("causes", 3), ("next_checks", 1), ("causes", 2), ("causes.against", 0), ("not_understood", 1),
+        ("not_understood", 4), ("causes.meaning", 0), ("causes.because", 2), ("causes.against", 1), ("next_checks", 2),
+        ("causes.remedies", 1), ("not_understood", 2), ("causes.because", 1), ("moved", 3), ("next_checks.how", 0),
+        ("causes", 3), ("next_checks", 1), ("causes", 2), ("causes.against", 0), ("not_understood", 1),
         ("causes.because", 0), ("causes", 1), ("moved", 0), ("not_understood", 0), ("causes.remedies", 0),
         ("next_checks", 0), ("causes", 0),
     )  # fmt: skip

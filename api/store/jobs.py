@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 import uuid
@@ -31,13 +32,14 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 WAITING, DONE, DEAD = "waiting", "done", "dead"
+KEY_LENGTH = 400
 JOBS = Table(
     "jobs",
     MetaData(),
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     Column("kind", String(64), nullable=False),
     Column("tenant", String(64), nullable=False),
-    Column("key", String(400), unique=True),
+    Column("key", String(KEY_LENGTH), unique=True),
     Column("payload", Text, nullable=False),  # JSON
     Column("state", String(8), nullable=False),
     Column("created", Float, nullable=False),  # seconds since 1970, UTC
@@ -76,7 +78,7 @@ def enqueue(
         kind: names the handler.
         payload: JSON values.
         after: seconds from now before which it does not run.
-        key: a second order with the same key does nothing, also after the job is done.
+        key: any text; a second order with the same key does nothing, also after the job is done.
 
     Returns:
         Whether the job was ordered; False if its key was taken.
@@ -85,7 +87,7 @@ def enqueue(
     row = {
         "kind": kind,
         "tenant": tenant,
-        "key": key,
+        "key": None if key is None else _short(key),
         "payload": json.dumps(dict(payload), separators=(",", ":")),
         "state": WAITING,
         "created": now,
@@ -169,6 +171,13 @@ def forget(connection: Connection, before: float) -> int:
     """Delete what is left of jobs that were done or dead and ordered before a time; how many there were."""
     ended = delete(JOBS).where(JOBS.c.state.in_((DONE, DEAD)), JOBS.c.created < before)
     return connection.execute(ended).rowcount
+
+
+def _short(key: str) -> str:
+    """The key itself if the column takes it, else its digest."""
+    if len(key) <= KEY_LENGTH and key.isprintable():
+        return key
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _change(connection: Connection, job_id: int, **values: Any) -> None:

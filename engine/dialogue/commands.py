@@ -59,8 +59,8 @@ _PHRASES: dict[CommandKind, tuple[str, ...]] = {
     "more": (
         r"(?:what|anything|something) else|(?:another|other|a different|more) questions?|more|go on|continue",
         r"what else (?:can|could|should) (?:i|we|you) (?:check|do|ask|try|look at)|other (?:checks|options|causes)",
-        r"(?:what|who) else (?:could|can|might|may) (?:it|this|that) be(?: then)?|any(?:thing)? other (?:causes?|ideas?)",
-        r"(?:其他|除此之外)?(?:还有|还会有|有没有)(?:什么|别的|其他|其它|哪些)(?:的?(?:问题|检查|可能|原因|办法))?(?:吗|呢)?",
+        r"(?:what|who) else (?:could|can|might|may) (?:it|this|that) be|any other (?:causes?|ideas?)",
+        r"(?:其他|除此之外)?(?:还有|还会有|有没有)(?:什么|别的|其他|其它|哪些)(?:的?(?:问题|检查|可能|原因))?(?:吗|呢)?",
         r"(?:还)?(?:可能|会)是(?:什么|别的)(?:原因)?(?:吗|呢)?|换一?个问题|(?:别的|其他|其它)(?:检查|问题|可能|原因)|继续",
     ),
     "ranking": (
@@ -93,8 +93,8 @@ _PHRASES: dict[CommandKind, tuple[str, ...]] = {
         r"重新开始|从头(?:来|开始)|重来|新的?(?:问题|案例)",
     ),
     "help": (
-        r"help(?: me)?|what can (?:i|you) (?:say|do)|usage|commands|how does this work",
-        r"帮助|怎么用|使用说明|你?能做什么|有哪些命令",
+        r"help(?: me)?|hi|hello|hey|what can (?:i|you) (?:say|do)|usage|commands|how does this work",
+        r"你好|您好|帮助|怎么用|使用说明|你?能做什么|有哪些命令",
     ),
     "stop": (r"quit|exit|bye|good ?bye|stop|end|that'?s (?:all|it)", r"再见|退出|结束|没了"),
 }  # fmt: skip

@@ -42,7 +42,7 @@ class Question(Frozen):
     id: str
     kind: Literal["question", "check", "opening"]
     text: str
-    title: str = Field(description="What is asked or to be done, without how to answer in words: for a form.")
+    title: str = Field("", description="What is asked or to be done, without how to answer in words: for a form.")
     how: str = Field("", description="How to find out.")
     commands: dict[str, str] = {}
     minutes: float = 0.0

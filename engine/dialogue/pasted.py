@@ -21,6 +21,7 @@ _TOOL = re.compile(
 _LEVEL = re.compile(r"(?:^|[\s\[|:])(?:INFO|WARN|WARNING|ERROR|DEBUG|CRITICAL|FATAL)(?:[\s\]|:]|$)")
 _STEP = re.compile(r"\b(?:global_?step|step|iter(?:ation)?|epoch|update)s?\b\W{0,3}\d", re.IGNORECASE)
 _PAIR = re.compile(r"[\w/.-]{2,40}\s?[=:]\s?[-+]?(?:\d|nan\b|inf\b)", re.IGNORECASE)
+_BETWEEN = re.compile(r"[\s,;|=:]+")
 _CELLS = re.compile(r"[,\t|;]")
 _NUMBER = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?|nan|[-+]?inf", re.IGNORECASE)
 _BARRED = re.compile(r"\s*\|.*\|\s*")
@@ -78,7 +79,16 @@ def looks_pasted(line: str) -> bool:
     line = line[:_LONGEST]
     if _STAMP.match(line) or _TOOL.match(line) or _LEVEL.search(line):
         return True
-    return bool(_STEP.search(line)) and len(_PAIR.findall(line)) >= 2
+    return bool(_STEP.search(line)) and (len(_PAIR.findall(line)) >= 2 or _is_row(line))
+
+
+def _is_row(line: str) -> bool:
+    """Names and numbers in turn and nothing else: "step 100 loss 2.1 lr 3e-4"."""
+    words = _BETWEEN.split(line.strip())
+    pairs = zip(words[::2], words[1::2], strict=False)
+    return len(words) >= 4 and len(words) % 2 == 0 and all(
+        name[:1].isalpha() and _NUMBER.fullmatch(number) for name, number in pairs
+    )  # fmt: skip
 
 
 def _tables(lines: list[str]) -> set[int]:

@@ -22,6 +22,8 @@ from engine.model.evidence import State, Value
 MAX_QUOTE = 300
 MAX_ANSWER = 2_000
 """What is longer is a report: nobody answers yes in 2,000 characters."""
+MAX_QUESTION = 120
+"""A longer question also tells something."""
 MAX_POINTER = 40
 """A sentence of at most this length that speaks of a file says nothing else ("see the attached log")."""
 PASTED = "pasted"
@@ -32,6 +34,7 @@ _FILE = re.compile(
     r"|附件|已上传|见附|上传了",
     re.IGNORECASE,
 )  # fmt: skip
+_QUESTION = re.compile(r"[^\n.!?。！？;；]+(?:[?？]+|[吗呢么]\s*)", re.IGNORECASE)
 _DID_IT = re.compile(
     r"(?:ok,? )?(?:done|finished|(?:i|we) (?:did|ran|have done|have run)(?: (?:it|that|this|the check))?)[.!]?"
     r"|做(?:完|好)了|查(?:完|过)了|完成了?|跑(?:完|过)了",
@@ -63,6 +66,8 @@ def understand(text: str, pending: Question | None, knowledge: Knowledge, lang: 
             wanted = None
         return _with_evidence(turn, Answered(rest=wanted.rest if wanted else ""), tail, parts, knowledge)
     answered = Answered(rest=words)
+    if pending is not None and pending.kind != "opening" and _asks(words):
+        return _with_evidence(turn, Answered(unclear=say("only-tells", lang)), tail, parts, knowledge)
     if words and pending is not None and len(words) <= MAX_ANSWER:
         answered = read_answer(words, pending, knowledge, lang)
         if answered.anything:
@@ -78,6 +83,11 @@ def quoted(text: str) -> str:
     """The beginning of a message, on one line."""
     line = " ".join(text[: 4 * MAX_QUOTE].split())
     return line if len(line) <= MAX_QUOTE else f"{line[: MAX_QUOTE - 1]}…"
+
+
+def _asks(words: str) -> bool:
+    """Whether the words are one question to us. At the beginning people report in questions, later they ask."""
+    return len(words) <= MAX_QUESTION and _QUESTION.fullmatch(words.strip()) is not None and head(words) is None
 
 
 def _without_question(words: str, lang: Lang) -> Answered:

@@ -67,6 +67,10 @@ _SENTENCES: dict[str, Text] = {
         en="What is {words} the value of? Write it with its name, such as “loss scale 1”.",
         zh="{words} 是什么的数值？请连同名称一起写，例如“损失缩放 1”。",
     ),
+    "only-tells": Text(
+        en="I take no evidence from a question. If you see it, say so as a sentence; “help” lists what I can tell.",
+        zh="提问不会作为证据。如果确实看到了，请用陈述句说明；输入“帮助”可查看我能回答的内容。",
+    ),
     "after-undo": Text(
         en="“{words}” — say it again when the question comes.", zh="“{words}”——请在问题再次出现时回答。"
     ),

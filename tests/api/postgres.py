@@ -38,6 +38,7 @@ class Server:
         self._programs = programs()
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
         self._databases = 0
 
     def create(self) -> None:
@@ -56,6 +57,9 @@ class Server:
         options = (f"port={self.port}", "listen_addresses=127.0.0.1", f"unix_socket_directories={self.folder}")
         settings = [part for option in (*options, "shared_buffers=16MB", *self._options) for part in ("-c", option)]
         self._process = self._called("postgres", *settings)
+        # Its input ends when this process does, however: no server outlives the tests.
+        guard = ["sh", "-c", "read -r _; kill -QUIT $1", "sh", str(self._process.pid)]
+        self._guard = subprocess.Popen(guard, stdin=subprocess.PIPE, start_new_session=True)
         end = time.monotonic() + PATIENCE
         while not self._answers():
             assert self._process.poll() is None, self._log()
@@ -66,7 +70,7 @@ class Server:
         """Stop it, connections or not; with SIGQUIT at once, what is not on the disk yet staying in its log."""
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(PATIENCE)
+            self._ended()
 
     def kill(self) -> None:
         """SIGKILL for the server and each of its processes, as when the machine goes down under them."""
@@ -75,7 +79,7 @@ class Server:
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
         for pid in (*children, self._process.pid):
             os.kill(int(pid), signal.SIGKILL)
-        self._process.wait(PATIENCE)
+        self._ended()
         while any(_runs(pid) for pid in children):
             time.sleep(0.01)
 
@@ -104,6 +108,13 @@ class Server:
                 await connection.close()
 
         return asyncio.run(work())
+
+    def _ended(self) -> None:
+        assert self._process is not None
+        self._process.wait(PATIENCE)
+        if self._guard is not None:
+            self._guard.kill()
+            self._guard.communicate()
 
     def _log(self) -> str:
         return (self.folder / "log").read_text()[-2000:]
@@ -134,9 +145,8 @@ class Server:
 @contextmanager
 def server(*options: str) -> Iterator[Server]:
     """A running server; it and its folder go at the end."""
-    folder = Path(
-        tempfile.mkdtemp(prefix="traintriage-pg-")
-    )  # not below the tests' folder, which only its owner enters
+    # Not below the tests' folder, which only its owner enters; in memory if nothing has to outlive a crash.
+    folder = Path(tempfile.mkdtemp(prefix="traintriage-pg-", dir=_memory() if options == FAST else None))
     found = Server(folder, options)
     try:
         found.create()

@@ -249,6 +249,17 @@ def test_wrong_keys_are_limited_and_do_not_lock_out_who_is_known(store_settings:
         assert client.get("/v1/causes", headers=late).status_code == 429  # until the address may try again
 
 
+def test_alerts_beyond_the_rate_get_what_makes_their_sender_come_again(store_settings: Settings) -> None:
+    make_key = KeyMaker(store_settings.store_url)
+    with limited(store_settings, rate_webhooks=Rate(1, 3600)) as client:
+        key = bearer(make_key(Scope.ALERTS_WRITE))
+        for path, headers in (("/v1/webhooks/alertmanager", key), ("/v1/webhooks/pagerduty", {})):
+            assert client.post(path, json={}, headers=headers).status_code in {404, 422}
+            refused = client.post(path, json={}, headers=headers)
+            assert (refused.status_code, refused.json()["type"]) == (503, "/problems/too-many-alerts")
+            assert int(refused.headers["Retry-After"]) > 3500
+
+
 def test_an_open_service_has_no_rates(settings: Settings) -> None:
     with limited(settings, rate_reading=Rate(1, 3600)) as client:
         assert [client.get("/v1/causes").status_code for _ in range(3)] == [200] * 3
@@ -282,4 +293,5 @@ def test_a_store_that_cannot_be_read_is_a_503(keyed: TestClient, make_key: KeyMa
     monkeypatch.setattr(keyed.app.state.store, "read", fail)  # type: ignore[attr-defined]
     response = keyed.get("/v1/causes", headers=bearer(make_key()))
     assert (response.status_code, response.json()["type"]) == (503, "/problems/store-unavailable")
+    assert keyed.get("/healthz", headers=bearer(make_key())).status_code == 200
     assert "fire" not in response.text

@@ -70,6 +70,12 @@ def test_a_good_token_says_who_it_is(issuer: Issuer, algorithm: str) -> None:
     assert found == Caller("default", "person:u-1", "Ada", frozenset({Scope.CASES_READ, Scope.DIAGNOSE}))
 
 
+def test_a_name_cannot_move_a_cursor_or_turn_a_line(issuer: Issuer) -> None:
+    name = caller(a_provider(issuer), issuer.token(name="Eve\x1b[2J\u202egnp" + "x" * 200)).name
+    assert len(name) < 200
+    assert not set(name) & {"\x1b", "\u202e"}
+
+
 def b64(data: Any) -> str:
     text = data if isinstance(data, bytes) else json.dumps(data).encode()
     return base64.urlsafe_b64encode(text).rstrip(b"=").decode()

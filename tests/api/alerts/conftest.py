@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from api.alerts import pagerduty, prometheus, webhooks, work
 from api.app import create_app
 from api.jobs import Pace, Worker
-from api.settings import Settings, Webhook
+from api.settings import Settings
 from api.store import jobs
 from tests.api.alerts.elsewhere import Elsewhere, elsewhere
 from tests.api.alerts.sent import JSON, NEXT_SECRET, SECRET

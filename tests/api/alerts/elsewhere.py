@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -52,7 +52,7 @@ def elsewhere() -> Iterator[Elsewhere]:
             there.requests.append(Request(split.path, parse_qs(split.query), headers, self.rfile.read(length)))
             getattr(self, split.path.strip("/").replace("/", "_"), self.answer)()
 
-        do_POST = do_GET
+        do_POST = do_GET  # noqa: N815 - the library's name
 
         def answer(self) -> None:
             status = there.statuses.pop(0) if there.statuses else 200
@@ -90,10 +90,8 @@ def elsewhere() -> Iterator[Elsewhere]:
             pass
 
         def handle(self) -> None:
-            try:
+            with suppress(OSError, ValueError):  # who asked has gone, or we closed the connection ourselves
                 super().handle()
-            except (OSError, ValueError):  # who asked has gone, or we closed the connection ourselves
-                pass
 
     server.RequestHandlerClass = Handler
     server.daemon_threads = True

@@ -134,7 +134,9 @@ def test_alerts_that_were_left_out_are_told(service: Service) -> None:
 
 def test_an_incident_of_pagerduty_opens_a_case_and_its_end_is_told(service: Service) -> None:
     for number in (1, 1, 2):  # the second repeats the first, under the same id
-        answer = service.client.post("/v1/webhooks/pagerduty", **pagerduty(7, webhook_id=f"delivery-{number}", title="PD seven"))
+        answer = service.client.post(
+            "/v1/webhooks/pagerduty", **pagerduty(7, webhook_id=f"delivery-{number}", title="PD seven")
+        )
         assert answer.status_code == 202
     case = service.case("PD seven")
     assert kinds(service, case) == ["opened"]
@@ -145,6 +147,16 @@ def test_an_incident_of_pagerduty_opens_a_case_and_its_end_is_told(service: Serv
     assert kinds(service, case) == ["opened", "message"]
     service.client.post("/v1/webhooks/pagerduty", **pagerduty(7, "incident.reopened", title="PD seven"))
     assert kinds(service, service.case("PD seven")) == ["opened", "message", "evidence"]
+
+
+def test_an_incident_that_was_made_of_a_case_opens_no_other(service: Service) -> None:
+    service.post("alertmanager", group("ours", alert("Ours")))
+    case = service.case("Ours")
+    for kind in ("incident.triggered", "incident.resolved"):
+        sent = pagerduty(8, kind, title="Ours: node7", incident_key=case["id"])
+        assert service.client.post("/v1/webhooks/pagerduty", **sent).status_code == 202
+        service.settle()
+    assert kinds(service, service.case("Ours")) == ["opened", "message"]
 
 
 def test_the_question_of_the_dialogue_stays_open_when_an_alert_ends(service: Service) -> None:

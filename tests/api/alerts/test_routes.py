@@ -126,9 +126,7 @@ def test_the_id_of_a_delivery_may_be_anything(service: Service) -> None:
     service.settle()
 
 
-def test_trouble_of_our_own_is_an_error_that_senders_repeat(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trouble_of_our_own_is_an_error_that_senders_repeat(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(_: Any) -> None:
         raise StoreError("the disk is full", "store-full")
 

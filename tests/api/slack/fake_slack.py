@@ -121,7 +121,9 @@ class FakeSlack:
             return None
         failure = self.failing[method].pop(0)
         if isinstance(failure, int):
-            return web.json_response({"ok": False, "error": "ratelimited"}, status=failure, headers={"Retry-After": "0"})
+            return web.json_response(
+                {"ok": False, "error": "ratelimited"}, status=failure, headers={"Retry-After": "0"}
+            )
         return {"ok": False, "error": failure}
 
     def _answer(self, method: str, arguments: dict[str, Any]) -> dict[str, Any]:

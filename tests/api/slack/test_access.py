@@ -33,9 +33,7 @@ def test_another_workspace_is_refused_and_not_sent_again(client: TestClient, sla
     assert slack.calls == []
 
 
-def test_a_guest_from_another_workspace_in_a_shared_channel_is_not_heard(
-    client: TestClient, slack: FakeSlack
-) -> None:
+def test_a_guest_from_another_workspace_in_a_shared_channel_is_not_heard(client: TestClient, slack: FakeSlack) -> None:
     assert post_json(client, event("app_mention", text=REPORT, user_team="T0OTHER")).status_code == 200
     settled(client)
     assert slack.calls == []
@@ -47,9 +45,7 @@ def test_who_may_only_read_is_told_so(reader: TestClient, slack: FakeSlack) -> N
     assert slack.called("chat.postMessage") == []
 
 
-def test_the_thread_of_another_tenant_does_not_exist(
-    client: TestClient, reader: TestClient, slack: FakeSlack
-) -> None:
+def test_the_thread_of_another_tenant_does_not_exist(client: TestClient, reader: TestClient, slack: FakeSlack) -> None:
     """A button whose value names a case that is none of the tenant's."""
     thread = new_ts()
     element = {"type": "button", "action_id": "why", "value": f'{{"c":"{"0" * 32}","k":"numerics/nan"}}'}

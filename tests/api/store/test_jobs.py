@@ -99,6 +99,15 @@ def test_a_key_is_taken_once_also_after_the_job_is_done(store_url: str) -> None:
     asyncio.run(work())
 
 
+@pytest.mark.parametrize("key", ["k" * 1000, "a\0b", "\ud800", '{}:{alertname="GPU"}\n'])
+def test_any_text_is_a_key(store_url: str, key: str) -> None:
+    async def work() -> None:
+        async with open_store(store_url) as store:
+            assert [await store.run(order(key=each)) for each in (key, key, key + "x")] == [True, False, True]
+
+    asyncio.run(work())
+
+
 def test_fifty_orders_of_one_key_at_once_make_one_job(store_url: str) -> None:
     async def work() -> None:
         async with open_store(store_url) as store:
@@ -250,6 +259,19 @@ def test_a_handler_that_takes_too_long_is_ended_before_its_lease_is(store_url: s
                 await until_counted(store, dead=1)
             (row,) = await store.read(rows)
             assert row.error.startswith("TimeoutError")
+
+    asyncio.run(work())
+
+
+def test_a_handler_that_is_cancelled_from_within_counts_as_failed(store_url: str) -> None:
+    async def handle(_: Job) -> None:
+        raise asyncio.CancelledError
+
+    async def work() -> None:
+        async with open_store(store_url) as store:
+            await store.run(order())
+            async with a_worker(store, {"greet": handle}, replace(FAST, attempts=2)):
+                await until_counted(store, dead=1)
 
     asyncio.run(work())
 

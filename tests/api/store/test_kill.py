@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import signal
 import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection as Pipe
@@ -50,6 +51,7 @@ def acknowledged_until_kill(url: str, number: int, kill: Any) -> list[str]:
     kill(writer)
     rest = all_of(ours)
     writer.join()
+    assert writer.exitcode in (-signal.SIGKILL, 0)  # 0: it was told that its server is gone
     return [first, *rest]
 
 

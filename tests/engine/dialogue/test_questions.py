@@ -35,7 +35,8 @@ def test_each_answer_says_what_it_would_do(diagnoser: Diagnoser, knowledge: Know
 
 def test_what_an_answer_would_do_is_what_it_does(talker: Callable[..., Talker]) -> None:
     talking = talker(SPIKE)
-    assert talking.last is not None and talking.last.question is not None
+    assert talking.last is not None
+    assert talking.last.question is not None
     promised = talking.last.question.options[0].then[0]
     reply = talking.say("yes")
     assert reply.ranking[0].cause == promised.cause
@@ -45,7 +46,8 @@ def test_what_an_answer_would_do_is_what_it_does(talker: Callable[..., Talker]) 
 def test_both_languages(diagnoser: Diagnoser, knowledge: Knowledge) -> None:
     answer = diagnoser.answer(diagnoser.collect(Case(report=SPIKE)))
     english, chinese = question(answer, knowledge, "en"), question(answer, knowledge, "zh")
-    assert english is not None and chinese is not None
+    assert english is not None
+    assert chinese is not None
     assert english.id == chinese.id
     assert [option.label for option in chinese.options] == ["是", "否", "不知道"]
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.diagnose import Diagnoser
 from engine.dialogue import Question, Turn, question, understand
 from engine.dialogue.questions import opening
 from engine.knowledge.knowledge import Knowledge
 from engine.knowledge.load import load_knowledge
+from engine.model.base import Lang
 from engine.model.case import Case
 from tests.engine.dialogue.conftest import Ask
 
 DIVERGES = "loss.diverges"
 LABELS = ("labels.eos-ignored", "labels.eos-not-appended", "labels.eos-cut-off")
 LOG = "2026-05-01 10:00:00 INFO start\nContinue? [y/n]\nno\n2026-05-01 10:00:09 ERROR RuntimeError: boom"
+
+
+Read = Callable[..., Turn]
 
 
 @pytest.fixture
@@ -35,9 +42,9 @@ def check(ask: Ask) -> Question:
 
 
 @pytest.fixture
-def read(knowledge: Knowledge):  # type: ignore[no-untyped-def]
-    def make(text: str, pending: Question | None = None, lang: str = "en") -> Turn:
-        return understand(text, pending, knowledge, lang)  # type: ignore[arg-type]
+def read(knowledge: Knowledge) -> Read:
+    def make(text: str, pending: Question | None = None, lang: Lang = "en") -> Turn:
+        return understand(text, pending, knowledge, lang)
 
     return make
 
@@ -47,7 +54,7 @@ def read(knowledge: Knowledge):  # type: ignore[no-untyped-def]
     ["yes", "Yes.", "y", "yep", "it does", "that's right", "correct", "1", "option 1", "the first one",
      "是", "是的", "有", "对", "会", "没错", "第一个"],
 )  # fmt: skip
-def test_yes_is_present(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+def test_yes_is_present(read: Read, simple: Question, text: str) -> None:
     turn = read(text, simple)
     assert turn.findings == {DIVERGES: "present"}
     assert (turn.asked, turn.unclear, turn.evidence) == (DIVERGES, "", {})
@@ -58,7 +65,7 @@ def test_yes_is_present(read, simple: Question, text: str) -> None:  # type: ign
     ["no", "No!", "nope", "n", "it doesn't", "it doesn’t", "not really", "no it does not", "2", "never",
      "不", "不是", "没有", "不会", "否"],
 )  # fmt: skip
-def test_no_is_absent(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+def test_no_is_absent(read: Read, simple: Question, text: str) -> None:
     turn = read(text, simple)
     assert turn.findings == {DIVERGES: "absent"}
     assert turn.evidence == {}
@@ -69,7 +76,7 @@ def test_no_is_absent(read, simple: Question, text: str) -> None:  # type: ignor
     ["I don't know", "not sure", "no idea", "maybe", "skip", "next question", "I can't check that now", "3",
      "not sure whether it does", "不知道", "不确定", "跳过", "查不了"],
 )  # fmt: skip
-def test_not_knowing_passes_the_question(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+def test_not_knowing_passes_the_question(read: Read, simple: Question, text: str) -> None:
     turn = read(text, simple)
     assert turn.findings == {DIVERGES: "unknown"}
     assert turn.passed == (DIVERGES,)
@@ -81,7 +88,7 @@ def test_not_knowing_passes_the_question(read, simple: Question, text: str) -> N
     ["no NaN so far", "no problem with the loss", "right after the restart it failed", "it was slow yesterday",
      "unknown error in NCCL", "I think the loss is NaN", "没有报错", "不收敛", "是 fp16", "OOM? no."],
 )  # fmt: skip
-def test_a_sentence_that_begins_like_an_answer_is_none(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_sentence_that_begins_like_an_answer_is_none(read: Read, simple: Question, text: str) -> None:
     turn = read(text, simple)
     assert (turn.findings, turn.asked) == ({}, None)
     assert turn.evidence == {"report": text}
@@ -92,7 +99,7 @@ def test_a_sentence_that_begins_like_an_answer_is_none(read, simple: Question, t
     ["yes, no", "yes and no", "probably", "I think so", "sometimes", "wrong", "ok", "4", "1 and 2", "42",
      "可能是", "不对", "好的", "大概吧"],
 )  # fmt: skip
-def test_what_may_mean_two_things_is_asked_back(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_may_mean_two_things_is_asked_back(read: Read, simple: Question, text: str) -> None:
     turn = read(text, simple)
     assert turn.unclear
     assert not turn.tells_anything
@@ -110,7 +117,7 @@ def test_what_may_mean_two_things_is_asked_back(read, simple: Question, text: st
         ("没有，loss 正常", "absent", "loss 正常"),
     ],
 )
-def test_an_answer_may_come_with_more(read, simple: Question, text: str, state: str, report: str) -> None:  # type: ignore[no-untyped-def]
+def test_an_answer_may_come_with_more(read: Read, simple: Question, text: str, state: str, report: str) -> None:
     turn = read(text, simple)
     assert turn.findings == {DIVERGES: state}
     assert turn.evidence == {"report": report}
@@ -122,62 +129,63 @@ def test_an_answer_may_come_with_more(read, simple: Question, text: str, state: 
      ("65536", 65536.0), ("1,024", 1024.0), ("3.1×10⁻⁴", 0.00031), ("5 %", 0.05), ("1", 1.0), ("KL_COEF = 0.04", 0.04),
      ("大约 0.02", 0.02), ("是 0.05", 0.05)],
 )  # fmt: skip
-def test_a_number_is_the_value_the_question_reads(read, weight: Question, text: str, value: float) -> None:  # type: ignore[no-untyped-def]
+def test_a_number_is_the_value_the_question_reads(read: Read, weight: Question, text: str, value: float) -> None:
     turn = read(text, weight)
     assert turn.facts == {"rl.kl_coefficient": pytest.approx(value)}
     assert (turn.findings, turn.evidence) == ({}, {})
 
 
-def test_a_unit_is_converted(read, ask: Ask) -> None:  # type: ignore[no-untyped-def]
+def test_a_unit_is_converted(read: Read, ask: Ask) -> None:
     assert read("12 %", ask("data.truncated-often")).facts == {"data.truncated_share": pytest.approx(0.12)}
 
 
 @pytest.mark.parametrize("text", ["nan", "-3", "0.01 to 0.05", "8 GB"])
-def test_a_value_that_does_not_fit_is_asked_for_again(read, weight: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_value_that_does_not_fit_is_asked_for_again(read: Read, weight: Question, text: str) -> None:
     turn = read(text, weight)
     assert turn.unclear
     assert not turn.tells_anything
 
 
-def test_a_question_for_a_number_has_letters_for_options(read, weight: Question) -> None:  # type: ignore[no-untyped-def]
+def test_a_question_for_a_number_has_letters_for_options(read: Read, weight: Question) -> None:
     assert [option.key for option in weight.options] == ["a", "b", "c"]
     assert read("b", weight).findings == {"rl.kl-weakly-held": "absent"}
     assert read("option a", weight).findings == {"rl.kl-weakly-held": "present"}
 
 
-def test_a_value_of_another_thing_is_evidence(read, weight: Question) -> None:  # type: ignore[no-untyped-def]
+def test_a_value_of_another_thing_is_evidence(read: Read, weight: Question) -> None:
     turn = read("lr = 3e-4", weight)
     assert (turn.facts, turn.evidence) == ({}, {"report": "lr = 3e-4"})
 
 
 @pytest.mark.parametrize(("text", "seen"), [("1", {0}), ("1, 3", {0, 2}), ("a and c", {0, 2}), ("第二个", {1}),
-                                            ("none of these", set()), ("都没有", set()), ("all of them", {0, 1, 2})])  # fmt: skip
-def test_of_a_check_what_is_left_out_was_not_seen(read, check: Question, text: str, seen: set[int]) -> None:  # type: ignore[no-untyped-def]
+                                            ("none of these", set()), ("都没有", set()),
+                                            ("all of them", {0, 1, 2})])  # fmt: skip
+def test_of_a_check_what_is_left_out_was_not_seen(read: Read, check: Question, text: str, seen: set[int]) -> None:
     expected = {finding: "present" if n in seen else "absent" for n, finding in enumerate(LABELS)}
     assert read(text, check).findings == expected
 
 
 @pytest.mark.parametrize("text", ["yes", "no", "1 and 4", "7", "done", "I ran it"])
-def test_of_a_check_a_bare_answer_is_asked_back(read, check: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+def test_of_a_check_a_bare_answer_is_asked_back(read: Read, check: Question, text: str) -> None:
     turn = read(text, check)
     assert turn.unclear
     assert not turn.tells_anything
 
 
-def test_a_check_that_cannot_be_done_is_passed_and_its_findings_stay_open(read, check: Question) -> None:  # type: ignore[no-untyped-def]
+def test_a_check_that_cannot_be_done_is_passed_and_its_findings_stay_open(read: Read, check: Question) -> None:
     turn = read("can't run that here", check)
     assert (turn.passed, turn.findings) == (("print-token-labels",), {})
 
 
 @pytest.mark.parametrize("text", [LOG, f"```\n{LOG}\n```", "step=1 loss=3 lr=1\nno\nstep=2 loss=nan lr=1"])
-def test_what_was_pasted_answers_nothing(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_was_pasted_answers_nothing(read: Read, simple: Question, text: str) -> None:
     turn = read(text, simple)
     assert turn.findings == {}
     assert "no" in turn.evidence["files"]["pasted"].splitlines()
 
 
 @pytest.mark.parametrize("text", [f"no\n{LOG}", f"no\n\n```\n{LOG}\n```", f"{LOG}\n\nno", f"Here it is:\n{LOG}\n\nno"])
-def test_an_answer_may_stand_before_or_apart_after_a_log(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+def test_an_answer_may_stand_before_or_apart_after_a_log(read: Read, simple: Question, text: str) -> None:
     turn = read(text, simple)
     assert turn.findings == {DIVERGES: "absent"}
     assert turn.evidence["files"]["pasted"] == LOG
@@ -185,17 +193,20 @@ def test_an_answer_may_stand_before_or_apart_after_a_log(read, simple: Question,
 
 @pytest.mark.parametrize(
     "text",
-    ["step,loss\n1,3.2\n2,nan", "| step | loss |\n|---|---|\n| 1 | 3.2 |\n| 2 | nan |", '{"learning_rate": 0.1, "fp16": true}',
+    ["step,loss\n1,3.2\n2,nan", "| step | loss |\n|---|---|\n| 1 | 3.2 |\n| 2 | nan |",
+     '{"learning_rate": 0.1, "fp16": true}',
      "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB"],
 )  # fmt: skip
-def test_tables_documents_and_errors_are_read_as_files(diagnoser, read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+def test_tables_documents_and_errors_are_read_as_files(
+    diagnoser: Diagnoser, read: Read, simple: Question, text: str
+) -> None:
     turn = read(text, simple)
     assert "report" not in turn.evidence
     observed = diagnoser.collect(Case.model_validate(turn.evidence))
     assert observed.facts or observed.findings
 
 
-def test_ids_may_be_written_out(read, simple: Question) -> None:  # type: ignore[no-untyped-def]
+def test_ids_may_be_written_out(read: Read, simple: Question) -> None:
     turn = read("run.precision = fp16\namp.steps-skipped: no\nthe loss is NaN", simple)
     assert turn.facts == {"run.precision": "fp16"}
     assert turn.findings == {"amp.steps-skipped": "absent"}
@@ -207,11 +218,13 @@ def test_ids_may_be_written_out(read, simple: Question) -> None:  # type: ignore
     [("why?", "why"), ("explain that", "why"), ("为什么", "why"), ("how do I check that?", "how"), ("怎么查", "how"),
      ("undo", "undo"), ("sorry, that was wrong", "undo"), ("刚才说错了", "undo"), ("撤回", "undo"),
      ("what else", "more"), ("还有什么", "more"),
-     ("what else could it be?", "more"), ("其他还有什么", "more"), ("还有别的可能吗", "more"), ("还有其他原因吗？", "more"), ("show me the ranking please", "ranking"), ("排名", "ranking"),
+     ("what else could it be?", "more"), ("其他还有什么", "more"), ("还有别的可能吗", "more"),
+     ("还有其他原因吗？", "more"),
+     ("show me the ranking please", "ranking"), ("排名", "ranking"),
      ("help", "help"), ("帮助", "help"), ("start over", "restart"), ("重新开始", "restart"), ("bye", "stop"),
      ("done", "resolve"), ("解决了", "resolve")],
 )  # fmt: skip
-def test_wishes_in_plain_words(read, simple: Question, text: str, kind: str) -> None:  # type: ignore[no-untyped-def]
+def test_wishes_in_plain_words(read: Read, simple: Question, text: str, kind: str) -> None:
     turn = read(text, simple)
     assert turn.command is not None
     assert turn.command.kind == kind
@@ -220,44 +233,55 @@ def test_wishes_in_plain_words(read, simple: Question, text: str, kind: str) -> 
 
 @pytest.mark.parametrize(
     ("text", "kind", "cause"),
-    [("why not bad data pocket", "why-not", "data/bad-data-pocket"), ("why data/bad-data-pocket", "why", "data/bad-data-pocket"),
+    [("why not bad data pocket", "why-not", "data/bad-data-pocket"),
+     ("why data/bad-data-pocket", "why", "data/bad-data-pocket"),
      ("why not optimization/lr-too-high?", "why-not", "optimization/lr-too-high"),
      ("为什么不是峰值学习率过高", "why-not", "optimization/lr-too-high"),
      ("it was optimization/lr-too-high", "resolve", "optimization/lr-too-high")],
 )  # fmt: skip
-def test_a_cause_by_its_name(read, simple: Question, text: str, kind: str, cause: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_cause_by_its_name(read: Read, simple: Question, text: str, kind: str, cause: str) -> None:
     command = read(text, simple).command
     assert command is not None
     assert (command.kind, command.cause) == (kind, cause)
 
 
-def test_a_cause_by_its_place(read, simple: Question) -> None:  # type: ignore[no-untyped-def]
+def test_a_cause_by_its_place(read: Read, simple: Question) -> None:
     assert read("why the second", simple).command.place == 2
 
 
-def test_a_cause_in_words_of_ones_own(read, simple: Question) -> None:  # type: ignore[no-untyped-def]
+def test_a_cause_in_words_of_ones_own(read: Read, simple: Question) -> None:
     command = read("the cause was a loose cable", simple).command
     assert (command.kind, command.cause, command.words) == ("resolve", None, "a loose cable")
 
 
-@pytest.mark.parametrize("text", ["it was slow", "why is the loss NaN?", "after the restart it hangs"])
-def test_a_report_is_no_wish(read, simple: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("text", ["it was slow", "after the restart it hangs"])
+def test_a_report_is_no_wish(read: Read, simple: Question, text: str) -> None:
     turn = read(text, simple)
     assert turn.command is None
     assert turn.evidence == {"report": text}
 
 
-def test_an_unclear_cause_is_asked_back(read, simple: Question) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("text", ["why is the loss NaN?", "is it the data?", "是数据的问题吗"])
+def test_a_question_to_us_is_no_evidence_once_the_talk_is_on(
+    read: Read, simple: Question, knowledge: Knowledge, text: str
+) -> None:
+    turn = read(text, simple)
+    assert turn.unclear
+    assert not turn.tells_anything
+    assert read(text, opening(knowledge, "en")).evidence == {"report": text}
+
+
+def test_an_unclear_cause_is_asked_back(read: Read, simple: Question) -> None:
     assert "learning rate" in read("could it be the learning rate", simple).unclear
 
 
-def test_taking_back_may_come_with_what_is_right(read, simple: Question) -> None:  # type: ignore[no-untyped-def]
+def test_taking_back_may_come_with_what_is_right(read: Read, simple: Question) -> None:
     turn = read("that was wrong: the loss is fine", simple)
     assert turn.command.kind == "undo"
     assert turn.evidence == {"report": "the loss is fine"}
 
 
-def test_an_answer_with_an_undo_is_not_taken_for_the_open_question(read, simple: Question) -> None:  # type: ignore[no-untyped-def]
+def test_an_answer_with_an_undo_is_not_taken_for_the_open_question(read: Read, simple: Question) -> None:
     turn = read("undo, yes", simple)
     assert turn.command.kind == "undo"
     assert turn.findings == {}
@@ -266,31 +290,32 @@ def test_an_answer_with_an_undo_is_not_taken_for_the_open_question(read, simple:
 
 @pytest.mark.parametrize(
     ("text", "before", "after"),
-    [("是", "en", "zh"), ("no, it does not", "zh", "en"), ("yes", "zh", "zh"), ("0.05", "zh", "zh"), ("fp16", "zh", "zh"),
+    [("是", "en", "zh"), ("no, it does not", "zh", "en"), ("yes", "zh", "zh"), ("0.05", "zh", "zh"),
+     ("fp16", "zh", "zh"),
      ("中文", "en", "zh"), ("in English please", "zh", "en"), ("loss 是 NaN", "en", "zh"), (LOG, "zh", "zh")],
 )  # fmt: skip
-def test_the_language_follows_the_writer(read, simple: Question, text: str, before: str, after: str) -> None:  # type: ignore[no-untyped-def]
+def test_the_language_follows_the_writer(read: Read, simple: Question, text: str, before: str, after: str) -> None:
     assert read(text, simple, before).lang == after
 
 
-def test_a_mention_of_a_file_says_nothing_else(read, simple: Question) -> None:  # type: ignore[no-untyped-def]
+def test_a_mention_of_a_file_says_nothing_else(read: Read, simple: Question) -> None:
     turn = read("see the attached log", simple)
     assert turn.expects_file
     assert turn.evidence == {}
 
 
-def test_without_a_question_an_answer_is_asked_back(read) -> None:  # type: ignore[no-untyped-def]
+def test_without_a_question_an_answer_is_asked_back(read: Read) -> None:
     assert read("yes").unclear
     assert read("the loss is NaN").evidence == {"report": "the loss is NaN"}
 
 
-def test_the_label_of_an_option_goes_before_its_other_meanings(read, knowledge: Knowledge) -> None:  # type: ignore[no-untyped-def]
+def test_the_label_of_an_option_goes_before_its_other_meanings(read: Read, knowledge: Knowledge) -> None:
     asked = opening(knowledge, "en")
     assert read("something else", asked).command is None
     assert read(asked.options[0].label, asked).findings == asked.options[0].answers
 
 
-def test_the_opening_takes_several_symptoms_and_denies_none(read, knowledge: Knowledge) -> None:  # type: ignore[no-untyped-def]
+def test_the_opening_takes_several_symptoms_and_denies_none(read: Read, knowledge: Knowledge) -> None:
     asked = opening(knowledge, "en")
     assert read("1 and 2", asked).findings == asked.options[0].answers | asked.options[1].answers
     assert read("no", asked).findings == {}
@@ -298,7 +323,8 @@ def test_the_opening_takes_several_symptoms_and_denies_none(read, knowledge: Kno
 
 _KNOWLEDGE = load_knowledge()
 _WORDS = st.sampled_from(
-    ["yes", "no", "不", "是", "why", "not", "undo", "1", "2^9999", "nan", "```", "\n", "loss", "it was", "option", ",", "=",
+    ["yes", "no", "不", "是", "why", "not", "undo", "1", "2^9999", "nan", "```", "\n", "loss", "it was", "option", ",",
+     "=",
      "run.precision", "|", "{", "}", "\x00", "\u202e", "the cause was", "9" * 400, " ", "\t", "1e999", "%", "第", "个"]
 )  # fmt: skip
 _MESSAGES = st.one_of(st.text(max_size=200), st.lists(_WORDS, max_size=20).map(" ".join), st.lists(_WORDS).map("".join))
@@ -315,8 +341,8 @@ def test_no_message_raises(text: str, which: int, lang: str) -> None:
     asked = None
     if which < len(kinds):
         proposal = {**kinds[which], "if": []}
-        asked = question({"next_checks": [proposal], "findings": [], "causes": []}, _KNOWLEDGE, lang)  # type: ignore[arg-type]
-    turn = understand(text, asked, _KNOWLEDGE, lang)  # type: ignore[arg-type]
+        asked = question({"next_checks": [proposal], "findings": [], "causes": []}, _KNOWLEDGE, lang)
+    turn = understand(text, asked, _KNOWLEDGE, lang)
     assert set(turn.findings) <= set(_KNOWLEDGE.findings)
     assert set(turn.facts) <= set(_KNOWLEDGE.facts)
     Case.model_validate(turn.evidence)
@@ -329,6 +355,6 @@ def test_no_message_raises(text: str, which: int, lang: str) -> None:
      "\n".join(", " * 900 + "x" for _ in range(100)), "9" * 100_000, "```" * 1000],
     ids=range(13),
 )  # fmt: skip
-def test_hostile_messages_end_and_answer_nothing(read, weight: Question, text: str) -> None:  # type: ignore[no-untyped-def]
+def test_hostile_messages_end_and_answer_nothing(read: Read, weight: Question, text: str) -> None:
     """A regular expression that tries all ways to split a text would not end within hours for these."""
     assert not read(text, weight).findings

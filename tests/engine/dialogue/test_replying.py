@@ -1,0 +1,192 @@
+"""What is said back: what was understood, how the ranking moved, what was wished for, the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from engine.dialogue.endings import DECIDED
+from engine.knowledge.knowledge import Knowledge
+from tests.engine.dialogue.talker import Talker, answer_of, telling_start
+
+Talking = Callable[..., Talker]
+HOST = "throughput/optimizer-on-host"
+SLOW = "training is slow and the GPU utilisation is low all the time"
+LOG = "step 100 loss 2.1 grad_norm 0.9\nstep 200 loss nan grad_norm inf"
+
+
+def test_the_first_words_tell_what_stands_and_ask(talker: Talking) -> None:
+    first = talker(SLOW).last
+    assert first is not None
+    assert first.question is not None
+    assert first.ranking[0].title in first.paragraphs[0]
+    assert first.question.text in first.paragraphs[-1]
+
+
+def test_an_answer_is_quoted_with_what_it_was_taken_for(talker: Talking, knowledge: Knowledge) -> None:
+    talking = talker(SLOW)
+    assert talking.last is not None
+    assert talking.last.question is not None
+    title = knowledge.findings[talking.last.question.asks[0]].title.en
+    (line,) = talking.say("nope").understood
+    assert "“nope”" in line
+    assert title in line
+    assert line.endswith("no.")
+
+
+def test_a_move_names_the_finding_that_made_it(talker: Talking) -> None:
+    reply = talker(SLOW).say("optimizer.runs-on-cpu = yes")
+    move = reply.moved[0]
+    assert (move.cause, move.by) == (HOST, ("The parameter update runs on the CPU",))
+    assert move.after > move.before
+    assert any(move.title in paragraph and "→" in paragraph for paragraph in reply.paragraphs)
+
+
+def test_evidence_against_is_told_of_the_cause_that_fell(talker: Talking) -> None:
+    reply = talker(SLOW).say("optimizer.runs-on-cpu = no")
+    fell = next(move for move in reply.moved if move.cause == HOST)
+    assert fell.after < fell.before
+    assert fell.by == ("not so: The parameter update runs on the CPU",)
+
+
+def test_what_was_read_of_a_pasted_log_is_told(talker: Talking) -> None:
+    reply = talker("the run broke").say(LOG)
+    assert any("NaN" in line for line in reply.understood)
+
+
+def test_words_without_a_known_thing_are_kept_and_said_so(talker: Talking) -> None:
+    reply = talker(SLOW).say("our office has a new coffee machine")
+    assert len(reply.understood) == 1
+    assert "coffee" in reply.understood[0]
+
+
+def test_a_file_that_did_not_come_is_missed(talker: Talking) -> None:
+    assert "none has arrived" in talker(SLOW).say("see the attached log").text
+
+
+def test_a_question_back_changes_nothing(talker: Talking) -> None:
+    talking = talker(SLOW)
+    before = talking.last
+    reply = talking.say("I think so")
+    assert before is not None
+    assert (reply.question, reply.ranking, reply.moved) == (before.question, before.ranking, ())
+    assert len(reply.wished) == 1
+
+
+def test_the_end_has_evidence_check_and_remedy_with_undo(talker: Talking) -> None:
+    reply = talker(SLOW).say("optimizer.runs-on-cpu = yes")
+    end = reply.ending
+    assert end is not None
+    assert (end.kind, end.cause) == ("cause", HOST)
+    assert end.probability >= DECIDED
+    assert end.evidence
+    assert end.confirm is not None
+    assert end.remedies[0].undo is not None
+    for told in (end.title, end.confirm.title, end.remedies[0].do, end.remedies[0].undo):
+        assert told in reply.text
+
+
+def test_the_end_is_told_in_full_once(talker: Talking) -> None:
+    talking = talker(SLOW)
+    end = talking.say("optimizer.runs-on-cpu = yes").ending
+    assert end is not None
+    again = talking.say("optimizer.step-slow = yes")
+    assert end.remedies[0].do not in again.text
+    assert end.title in again.text
+    assert end.remedies[0].do in talking.say("show me the ranking").text
+
+
+def test_undo_brings_back_what_stood_before(talker: Talking) -> None:
+    talking = talker(SLOW)
+    before = talking.last
+    talking.say("yes")
+    reply = talking.say("that was wrong")
+    assert before is not None
+    assert (reply.ranking, reply.question) == (before.ranking, before.question)
+
+
+def test_undo_without_anything_told(talker: Talking) -> None:
+    assert "nothing to take back" in talker(SLOW).say("undo").text
+
+
+def test_why_gives_the_evidence_in_bits(talker: Talking) -> None:
+    talking = talker(SLOW)
+    assert talking.last is not None
+    reply = talking.say("why?")
+    assert talking.last.ranking[0].title in reply.wished[0]
+    assert "bit)" in reply.wished[0]
+
+
+def test_why_not_says_what_is_missing(talker: Talking, knowledge: Knowledge) -> None:
+    text = talker(SLOW).say("why not numerics/fp16-activation-overflow").wished[0]
+    assert knowledge.causes["numerics/fp16-activation-overflow"].title.en in text
+    assert "unknown" in text
+
+
+def test_how_tells_the_way_to_find_out(talker: Talking) -> None:
+    talking = talker("loss went NaN at step 300")
+    assert talking.last is not None
+    asked = talking.last.question
+    assert asked is not None
+    assert asked.how in talking.say("how do I check that?").wished[0]
+
+
+def test_what_else_names_the_next_causes_and_checks(talker: Talking) -> None:
+    talking = talker(SLOW)
+    assert talking.last is not None
+    second = talking.last.ranking[1].title
+    assert second in talking.say("what else could it be?").wished[0]
+    assert len(talking.say("还有别的可能吗").wished[0].splitlines()) == 2
+
+
+@pytest.mark.parametrize(("text", "told"), [("it was throughput/optimizer-on-host", "host"), ("done", "What was it?"),
+                                            ("the cause was a loose cable", "a loose cable")])  # fmt: skip
+def test_a_resolution_is_confirmed_or_asked_for(talker: Talking, text: str, told: str) -> None:
+    reply = talker(SLOW).say(text)
+    assert told in reply.wished[0]
+    assert len(reply.paragraphs) == 1
+
+
+def test_the_reply_is_in_the_language_of_the_message(talker: Talking) -> None:
+    talking = talker(SLOW)
+    reply = talking.say("不知道")
+    assert reply.lang == "zh"
+    assert reply.question is not None
+    assert reply.question.options[-1].label in ("不知道", "做不了，或无法判断")
+    assert talking.say("no, it does not").lang == "en"
+
+
+def test_a_question_that_stays_is_not_explained_again(talker: Talking) -> None:
+    talking = talker("loss went NaN at step 300")
+    assert talking.last is not None
+    assert talking.last.question is not None
+    how = talking.last.question.how
+    assert how in talking.last.text
+    assert how not in talking.say("why?").text
+
+
+def test_every_field_is_plain_data(talker: Talking) -> None:
+    reply = talker(SLOW).say("optimizer.runs-on-cpu = yes")
+    assert type(reply).model_validate(reply.model_dump(mode="json")) == reply
+
+
+def test_a_dialogue_in_chinese_ends_like_one_in_english(talker: Talking, knowledge: Knowledge) -> None:
+    cause = knowledge.causes[HOST]
+    start = telling_start(cause, knowledge, dict.fromkeys(knowledge.findings, 0))
+    truth = frozenset(link.finding for link in cause.shows)
+    ends = []
+    for lang in ("en", "zh"):
+        talking = talker(lang=lang, facts={start: True})
+        while talking.last is not None and talking.last.ending is None and talking.last.question is not None:
+            talking.say(answer_of(talking.last.question, truth) if lang == "en" else _chinese(talking, truth))
+        assert talking.last is not None
+        ends.append(talking.last.ending and talking.last.ending.cause)
+    assert ends == [HOST, HOST]
+
+
+def _chinese(talking: Talker, truth: frozenset[str]) -> str:
+    assert talking.last is not None
+    assert talking.last.question is not None
+    answer = answer_of(talking.last.question, truth)
+    return {"yes": "是", "no": "不是", "none of these": "都没有"}.get(answer, answer)
