@@ -28,6 +28,10 @@ class OutboundError(Exception):
     """No answer that can be used: no connection, too slow, too large, or compressed."""
 
 
+class TooLargeError(OutboundError):
+    """The answer has more bytes than were asked for; another try would not change that."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """What the other side answered, whatever its status."""
@@ -136,7 +140,7 @@ class Outbound:
             async for piece in response.aiter_raw():
                 content += piece
                 if len(content) > most_bytes:
-                    raise OutboundError(f"the answer is larger than {most_bytes:,} bytes")
+                    raise TooLargeError(f"the answer is larger than {most_bytes:,} bytes")
             return Answer(response.status_code, dict(response.headers), bytes(content))
         finally:
             await response.aclose()

@@ -60,9 +60,9 @@ class _AuditCommand(click.Command):
 @click.option("--evals", type=click.Path(path_type=Path), help="Results of its evaluations, a file or a folder.")
 @click.option("--baseline", type=click.Path(path_type=Path), help="Results of what it is compared with.")
 @click.option("--policy", help="Id of a policy of the knowledge base; else the one that fits best.")
-@click.option("--json", "form", flag_value="json", help="Print one JSON document.")
-@click.option("--sarif", "form", flag_value="sarif", help="Print SARIF 2.1.0.")
-@click.option("--junit", "form", flag_value="junit", help="Print JUnit XML.")
+@click.option("--json", "forms", flag_value="json", multiple=True, help="Print one JSON document.")
+@click.option("--sarif", "forms", flag_value="sarif", multiple=True, help="Print SARIF 2.1.0.")
+@click.option("--junit", "forms", flag_value="junit", multiple=True, help="Print JUnit XML.")
 @click.option("--github", is_flag=True, help="Print annotations for GitHub Actions below the report.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write the report as a page.")
 @click.option(
@@ -85,7 +85,7 @@ def command(
     evals: Path | None,
     baseline: Path | None,
     policy: str | None,
-    form: str | None,
+    forms: tuple[str, ...],
     github: bool,
     html: Path | None,
     outputs: tuple[Path, ...],
@@ -100,6 +100,7 @@ def command(
 
     Exit codes: 0 pass, 1 fail, 2 wrong use, 3 incomplete, 4 nothing to audit, 70 internal.
     """
+    form = _one_form(forms)
     files = _files_to_write(form, outputs, html)
     if github and form and not outputs:
         raise Problem("wrong use", f"--github and --{form} both print: write one of them with --output FILE")
@@ -193,6 +194,13 @@ class _Faces:
 
             click.echo(f"::{token}::")
             click.echo(workflow_commands(self._result, self._lang, self._directory), nl=False)
+
+
+def _one_form(forms: tuple[str, ...]) -> str | None:
+    several = " and ".join(f"--{form}" for form in dict.fromkeys(forms))
+    if " and " in several:
+        raise Problem("wrong use", f"{several} both print: write one of them with --output FILE")
+    return forms[0] if forms else None
 
 
 def _files_to_write(form: str | None, outputs: tuple[Path, ...], html: Path | None) -> dict[Path, str]:

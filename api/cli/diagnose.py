@@ -32,7 +32,7 @@ _CASE_KEY = re.compile(r"""\bcase["']?\s*:""")
 @click.command("diagnose")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--case", "case_file", type=click.Path(path_type=Path, allow_dash=True), help="Read this file as a case.")
-@click.option("--report", "-r", default="", help="What is wrong, in your own words (English or Chinese).")
+@click.option("--report", "-r", "reports", multiple=True, help="What is wrong, in your own words (English, Chinese).")
 @click.option("--fact", "-f", "facts", multiple=True, metavar="ID=VALUE", help="A fact by id, or any name and value.")
 @click.option("--paradigm", "-p", help="pretrain, sft, dpo, rlhf, contrastive, embedding, eval, release …")
 @click.option("--lang", type=click.Choice(["en", "zh"]), default=None, help="Language of the answer.")
@@ -46,7 +46,7 @@ _CASE_KEY = re.compile(r"""\bcase["']?\s*:""")
 def command(
     paths: tuple[Path, ...],
     case_file: Path | None,
-    report: str,
+    reports: tuple[str, ...],
     facts: tuple[str, ...],
     paradigm: str | None,
     lang: Lang | None,
@@ -62,7 +62,7 @@ def command(
     """
     language: Lang = lang or language_of_terminal()
     case, files = gather(paths, case_file)
-    case = _with_options(case, report, facts, paradigm)
+    case = _with_options(case, "\n\n".join(reports), facts, paradigm)
     if case.is_empty and not files:
         raise Problem(
             "nothing to diagnose",
@@ -76,7 +76,10 @@ def command(
     try:
         if why_not is not None:
             return _print_why_not(diagnoser, case, files, why_not, language, as_json)
-        answer = diagnoser.answer(diagnoser.collect(case, files), lang=language, limit=limit)
+        observed = diagnoser.collect(case, files)
+        if case.is_empty and all(item["format"] == "empty" for item in observed.read):
+            raise Problem("nothing to diagnose", f"{', '.join(file.name for file in files[:5])}: empty", NOTHING_TO_DO)
+        answer = diagnoser.answer(observed, lang=language, limit=limit)
     finally:
         diagnoser.close()
     if as_json:
@@ -158,7 +161,12 @@ def _case_in(path: Path) -> Case | None:
         if not _may_be_case(text):
             return None
         data = parse_document(text)
-    except (CaseError, OSError):
+    except CaseError as error:
+        first = _FIRST_KEY.match(text)
+        if error.repeats and first is not None and first[1] in CASE_KEYS:
+            raise Problem("the case is not understood", f"{path}: {error}", errors=_errors(error)) from None
+        return None
+    except OSError:
         return None
     if not is_case(data):
         return None
@@ -202,7 +210,7 @@ def _with_options(case: Case, report: str, facts: Sequence[str], paradigm: str |
     """The case with what the options add: ids go to facts, any other name to observations."""
     body: dict[str, Any] = case.model_dump(exclude_unset=True)
     if report:
-        body["report"] = f"{case.report}\n{report}".strip()
+        body["report"] = f"{case.report}\n\n{report}".strip()
     if paradigm:
         body["paradigm"] = paradigm
     for item in facts:

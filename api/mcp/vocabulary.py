@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from api.mcp.results import SHORT, FactEntry, Kind, cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from engine.knowledge.knowledge import Knowledge
     from engine.model.base import Lang, Text
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
 _READ_FROM_FILES = "audit."  # facts that only an audit of the files can know
 _IN_ID, _IN_ALIAS, _IN_TITLE = 4.0, 3.0, 2.0
-_BEGINS = 0.5  # of that, for a word that only begins so
+_BEGINS = 0.5  # of that, for a word that is only the beginning of one
 _TOGETHER = 6.0  # for all words next to each other
 _FITS = 0.6  # of the best score
 
@@ -32,15 +32,18 @@ class _Entry:
     words: Mapping[str, float]
     text: str
 
-    def score(self, asked: Sequence[str]) -> float:
+    def score(self, asked: _Asked) -> float:
         """Each word asked for counts once, and all of them together once more."""
-        score = sum(self.words.get(word, 0.0) or self._begins(word) for word in dict.fromkeys(asked))
-        return score + (_TOGETHER if f" {' '.join(asked)} " in self.text else 0.0)
+        score = sum(weight * max(self.words.get(form, 0.0) for form in forms) for forms, weight in asked.words)
+        return score + (_TOGETHER if asked.text in self.text else 0.0)
 
-    def _begins(self, word: str) -> float:
-        if len(word) < 3:
-            return 0.0
-        return _BEGINS * max((weight for other, weight in self.words.items() if other.startswith(word)), default=0.0)
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is looked for: the forms that each word may have, and how much they count."""
+
+    words: tuple[tuple[tuple[str, ...], float], ...]
+    text: str
 
 
 class Vocabulary:
@@ -55,10 +58,11 @@ class Vocabulary:
             *(_entry("cause", cause.id, cause.title) for cause in knowledge.active_causes.values()),
             *(_entry("check", check.id, check.title) for check in knowledge.checks.values()),
         ]
+        self._known = frozenset(word for entry in self._entries for word in entry.words)
 
     def search(self, query: str, kind: Kind | None, lang: Lang) -> list[FactEntry]:
         """What has any of the words asked for, best first, facts before findings; of another kind only if asked."""
-        asked = _WORD.findall(query.lower())
+        asked = self._asked(query)
         kinds = ("fact", "finding") if kind is None else (kind,)
         scored = [(entry.score(asked), entry) for entry in self._entries if entry.kind in kinds]
         found = [item for item in scored if item[0] > 0]
@@ -71,9 +75,20 @@ class Vocabulary:
         close = difflib.get_close_matches(name[:100], ids, n=3, cutoff=0.7)
         if close:
             return close
-        asked = _WORD.findall(name[:100].lower())
+        asked = self._asked(name[:100])
         scored = [(entry.score(asked), entry.id) for entry in self._entries if entry.kind in kinds]
         return [id_ for score, id_ in sorted(scored, key=lambda item: -item[0])[:3] if score >= _IN_ID]
+
+    def _asked(self, query: str) -> _Asked:
+        words = _WORD.findall(query.lower())
+        forms = tuple(self._forms(word) for word in dict.fromkeys(words))
+        return _Asked(tuple(item for item in forms if item[0]), f" {' '.join(words)} " if words else "\0")
+
+    def _forms(self, word: str) -> tuple[tuple[str, ...], float]:
+        """A word that nothing has stands for those that begin with it."""
+        if word in self._known:
+            return (word,), 1.0
+        return tuple(other for other in self._known if len(word) > 2 and other.startswith(word)), _BEGINS
 
     def _shown(self, entry: _Entry, lang: Lang) -> FactEntry:
         if entry.kind == "fact":

@@ -47,6 +47,7 @@ class _Report:
             self._block("~", "yellow", gate, [Styled(visible(gate.waived_by or "")), *self._places(gate)])
         self._list("unused", result.waivers_unused)
         self._list("unknown_keys", result.not_understood)
+        self._list("repeated", result.repeated_keys)
         self._out.print()
         self._rest("open", lines.open, verbose)
         self._rest("passed", lines.passed, verbose)

@@ -57,6 +57,9 @@ _WORDS: Mapping[str, Words] = MappingProxyType(
         "unread": Words("not read", "未读取"),
         "unused": Words("Waivers that are expired or name no failing gate", "已过期或未对应失败关卡的豁免"),
         "unknown_keys": Words("Keys of the intent that nothing reads", "意图文件中无人读取的键"),
+        "repeated": Words(
+            "Keys that stand twice in one object; the last one counts", "同一对象中重复出现的键（以最后一个为准）"
+        ),
         "counts": Words("{count} gates", "{count} 项关卡"),
     }
 )

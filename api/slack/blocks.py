@@ -137,7 +137,7 @@ def question_blocks(case_id: str, question: Question | None, lang: Lang) -> list
     """What to find out next: how, at what price, what the answers would do, and buttons for them."""
     if question is None:
         return []
-    lines = [say("next", lang, text=said(question.text, 600))]
+    lines = [say("next", lang, text=said(question.title or question.text, 600))]
     if question.how:
         lines.append(said(question.how, 600))
     lines += [listing(command) for command in list(question.commands.values())[:1]]

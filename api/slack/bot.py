@@ -6,9 +6,10 @@ the acknowledgement, because the ticket for one lives three seconds.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from slack_bolt import BoltResponse
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 Body = dict[str, Any]
 UNKNOWN_WORKSPACE = 403
 _ANY = re.compile(r"")
-_MENU = "cause"
+_FORMS = frozenset({modals.RAN, modals.RESOLVE})
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class Bot:
     cases: Cases
     expert: Expert
     logger: FilteringBoundLogger
+    opening: set[asyncio.Task[None]] = field(default_factory=set)  # the loop itself holds tasks weakly
 
     def app(self) -> AsyncApp:
         """The Bolt application.
@@ -90,9 +92,6 @@ class Bot:
         )
         app.command("/triage")(self._command)
         app.shortcut("diagnose")(self._shortcut)
-        app.action("ran")(ack=self._acknowledge, lazy=[self._open_ran])
-        app.action("resolve")(ack=self._acknowledge, lazy=[self._open_resolve])
-        app.action(_MENU)(ack=self._action, lazy=[self._open_resolve])
         app.action(_ANY)(self._action)
         app.options(modals.CAUSE)(self._options)
         app.view(modals.RAN)(self._ran)
@@ -112,9 +111,6 @@ class Bot:
         """Our own trouble, such as a store that is away: Slack sends it again."""
         self.logger.error("Slack delivery not taken", reason=type(error).__name__, exc_info=error)
         return BoltResponse(status=503)
-
-    async def _acknowledge(self, ack: AsyncAck) -> None:
-        await ack()
 
     async def _event(self, body: Body) -> None:
         delivery = deliveries.of_event(body)
@@ -147,7 +143,14 @@ class Bot:
         await ack()
 
     async def _action(self, body: Body, ack: AsyncAck) -> None:
-        await self._order(deliveries.of_action(body))
+        what = pressed(_first(body))[0]
+        if what in _FORMS:
+            # Opened beside the acknowledgement, not before it: Slack may take its time over a form.
+            task = asyncio.create_task(self._open(body, what))
+            self.opening.add(task)
+            task.add_done_callback(self.opening.discard)
+        else:
+            await self._order(deliveries.of_action(body))
         await ack()
 
     async def _ran(self, body: Body, view: Body, ack: AsyncAck) -> None:
@@ -186,34 +189,29 @@ class Bot:
         found = [(cause["id"], cause["title"], cause["probability"]) for cause in ranked]
         await ack(option_groups=modals.causes_found(str(body.get("value") or ""), found, self.expert.knowledge, lang))
 
-    async def _open_ran(self, body: Body) -> None:
+    async def _open(self, body: Body, what: str) -> None:
+        """Open the form that a button stands for."""
         value = pressed(_first(body))[1]
-        view = await self._case(body, value)
-        if view is None:
-            return
-        lang, knowledge = spoken(view), self.expert.knowledge
-        diagnosis = view.ranked.data(lang)
-        planned = [item for item in diagnosis["next_checks"] if item["id"] == value.get("q")]
-        asked = question({**diagnosis, "next_checks": planned}, knowledge, lang)
-        if asked is not None:
-            await self._open(body, modals.ran_form(view.id, deliveries.thread_of(body), asked, knowledge, lang))
-
-    async def _open_resolve(self, body: Body) -> None:
-        what, value = pressed(_first(body))
-        view = await self._case(body, value) if what == "resolve" else None
-        if view is None:
-            return
-        lang = spoken(view)
-        titles = {cause["id"]: cause["title"] for cause in view.ranked.data(lang)["causes"]}
-        cause = str(value.get("k"))
-        lead = (cause, titles[cause]) if cause in titles else None
-        await self._open(body, modals.resolve_form(view.id, deliveries.thread_of(body), lead, lang))
-
-    async def _open(self, body: Body, view: Body) -> None:
         try:
-            await self.client.views_open(trigger_id=str(body.get("trigger_id")), view=view)
+            view = await self._case(body, value)
+            form = None if view is None else self._form_of(what, view, value, deliveries.thread_of(body))
+            if form is not None:
+                await self.client.views_open(trigger_id=str(body.get("trigger_id")), view=form)
         except SlackApiError as error:  # the person can press again
             self.logger.warning("form not opened", reason=reason_of(error))
+        except Exception as error:
+            self.logger.error("form not opened", exc_info=error)
+
+    def _form_of(self, what: str, view: CaseView, value: Body, thread: Body) -> Body | None:
+        lang, knowledge = spoken(view), self.expert.knowledge
+        diagnosis = view.ranked.data(lang)
+        if what == modals.RESOLVE:
+            cause = str(value.get("k"))
+            title = next((item["title"] for item in diagnosis["causes"] if item["id"] == cause), "")
+            return modals.resolve_form(view.id, thread, (cause, title) if title else None, lang)
+        planned = [item for item in diagnosis["next_checks"] if item["id"] == value.get("q")]
+        asked = question({**diagnosis, "next_checks": planned}, knowledge, lang)
+        return None if asked is None else modals.ran_form(view.id, thread, asked, knowledge, lang)
 
     async def _case(self, body: Body, value: Mapping[str, Any] | str) -> CaseView | None:
         """The case that an element speaks of, if whoever uses it may see it."""

@@ -37,7 +37,7 @@ def connect(app: FastAPI, config: SlackConfig) -> None:
     desk = Desk(config, client, state.cases, state.conversation, state.expert, files, poster, state.logger)
     state.worker_handlers[DELIVERY] = desk.work
     state.worker_handlers[POST] = poster.work
-    state.cases.outbox.append(Outbox(config).notice)
+    state.cases.outbox.append(Outbox(config, state.expert).notice)
     state.slack = bot
     if config.secrets:
         app.include_router(make_router(config, bot))

@@ -157,7 +157,7 @@ class Desk:
             return
         after, reply = await self.conversation.say(caller, view.id, delivery.text)
         body = after.events[-1].body
-        if addressed and isinstance(body, Said) and not is_worth_posting(body):
+        if addressed and isinstance(body, Said) and not is_worth_posting(body, self.expert.knowledge):
             message = reply_message(view.id, reply, reply.understood, "", reply.lang)
             await self.poster.post(delivery.thread.channel, delivery.thread.ts, message)
 

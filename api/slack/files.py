@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.concurrency import run_in_threadpool
 
 from api.messages import Words
-from api.outbound import ForbiddenAddressError, Outbound, OutboundError
+from api.outbound import ForbiddenAddressError, Outbound, OutboundError, TooLargeError
 from api.slack.text import clean
 from api.slack.words import words
 from api.submission import StoredFile
@@ -85,6 +85,8 @@ class Files:
             )
         except ForbiddenAddressError:
             raise NotReadError(name, words("file-elsewhere")) from None
+        except TooLargeError:
+            raise NotReadError(name, words("file-large", limit=self.most_bytes)) from None
         if answer.status >= 500 or answer.status == 429:
             raise OutboundError(f"status {answer.status}")
         # Without the right to read it, Slack leads to a page for signing in instead of saying so.

@@ -19,6 +19,7 @@ from api.slack.words import say
 from api.store import cases as rows
 from api.store import jobs
 from engine.dialogue import Reply, Turn, reply
+from engine.dialogue.commands import read_command
 
 if TYPE_CHECKING:
     from slack_sdk.web.async_client import AsyncWebClient
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from api.slack.config import SlackConfig
     from api.store import Store
     from api.store.jobs import Job
+    from engine.knowledge.knowledge import Knowledge
     from engine.model.base import Lang
 
 POST = "slack.post"  # kind of job
@@ -68,11 +70,14 @@ def spoken(view: CaseView) -> Lang:
     return last["lang"] if last is not None else view.state.lang
 
 
-def is_worth_posting(said: Said) -> bool:
-    """Whether a message in a thread was to us: people also talk to each other there."""
+def is_worth_posting(said: Said, knowledge: Knowledge) -> bool:
+    """Whether a message in a thread was to us: people also talk to each other there, and ask each other things."""
     answer = Reply.model_validate(said.reply)
-    told_us = not said.answers.is_empty or said.retracts or said.outcome is not None
-    return bool(told_us or answer.moved or answer.wished)
+    # Any words shift the likeness to descriptions a little; only findings are reasons.
+    if not said.answers.is_empty or said.retracts or said.outcome is not None or any(move.by for move in answer.moved):
+        return True
+    is_question = said.text.rstrip().endswith(("?", "？"))
+    return bool(answer.wished) and not (is_question and read_command(said.text, knowledge, said.lang) is None)
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,7 @@ class Outbox:
     """Orders a post for each change of a case that has a thread, or is to get one."""
 
     config: SlackConfig
+    expert: Expert
 
     def notice(self, connection: Connection, change: Change) -> None:
         """Called in the transaction of the change."""
@@ -87,7 +93,7 @@ class Outbox:
         places = [ref for kind, ref in rows.links_of(connection, case_id) if kind == THREAD]
         if not places and isinstance(event.body, Opened):
             places = self._channels(change.caller.tenant, event.body)
-        if not _is_posted(change):
+        if not _is_posted(change, self.expert.knowledge):
             return
         for place in places:
             payload = {"case": case_id, "seq": event.seq, "place": place}
@@ -103,10 +109,10 @@ class Outbox:
         return []
 
 
-def _is_posted(change: Change) -> bool:
+def _is_posted(change: Change, knowledge: Knowledge) -> bool:
     body = change.event.body
     if isinstance(body, Said):
-        return is_worth_posting(body)
+        return is_worth_posting(body, knowledge)
     if isinstance(body, Added) and body.source.kind == FORM:
         return False
     if isinstance(body, Added) and body.source.kind in ALERTS and change.before is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from engine.audit.architectures import Expectation, UnknownLayoutError, expect
 from engine.audit.architectures.names import unwrapped
-from engine.audit.documents import MAX_TOKENIZER_BYTES, Document, read_json
+from engine.audit.documents import MAX_TOKENIZER_BYTES, Document, read_json, shown
 from engine.audit.folder import Folder, UnreadableError
 from engine.audit.intent import Intent
 from engine.audit.safetensors import Header, read_header, refused
@@ -44,6 +44,7 @@ class Checkpoint:
         evidence: folders and files of evaluations given on the command line: ``evals`` and ``baseline``.
         cache: where scans of unchanged files are kept; None keeps none.
         progress: called with the bytes read since the last call, while the files are hashed and scanned.
+        hashing: whether hashes are wanted; of a base only its numbers are, and only its tensors are read.
     """
 
     folder: Folder
@@ -53,6 +54,7 @@ class Checkpoint:
     evidence: Mapping[str, Path] = field(default_factory=dict)
     cache: Path | None = None
     progress: Callable[[int], None] | None = None
+    hashing: bool = True
 
     def json(self, path: str, limit: int | None = None) -> Document | None:
         """A JSON file of the folder; None if there is none. Read once."""
@@ -62,6 +64,11 @@ class Checkpoint:
         if path not in known:
             known[path] = read_json(self.folder, path, limit) if limit else read_json(self.folder, path)
         return known[path]
+
+    def repeated_keys(self) -> list[str]:
+        """Keys that stand twice in one object of a JSON file that was read, as ``config.json: dtype``."""
+        read: dict[str, Document] = self.__dict__.get("_documents", {})
+        return [f"{path}: {shown(key)}" for path, document in sorted(read.items()) for key in document.repeated]
 
     @cached_property
     def config(self) -> Document | None:
@@ -192,7 +199,7 @@ class Checkpoint:
         """The one pass over the bytes of all files."""
         from engine.audit.scan import scan
 
-        return scan(self.folder, self.tensors.values(), self.cache, self.progress)
+        return scan(self.folder, self.tensors.values(), self.cache, self.progress, hashing=self.hashing)
 
     @cached_property
     def architecture(self) -> str | None:

@@ -24,6 +24,9 @@ from engine.model.evidence import FactReading, Source, Value
 from engine.model.kb import Gate, Policy, Severity
 
 _PASSES, _FAILS, _APPLIES, _OUTSIDE, _MILDER = "passes:", "fails:", "applies:", "outside:", "milder:"
+GIVE_EVIDENCE = "give-evidence"
+"""The id of the next check that says what to add to which file."""
+
 _BLOCKING: frozenset[Severity] = frozenset({"blocker", "major"})
 
 
@@ -111,6 +114,7 @@ class Auditor:
             files=_files(checkpoint),
             waivers_unused=sorted({w.gate for w in checkpoint.intent.waivers} - used),
             not_understood=checkpoint.intent.not_understood(),
+            repeated_keys=checkpoint.repeated_keys(),
             answered_by=answered_by,
             kb_version=self.knowledge.version,
             kb_digest=self.knowledge.digest,
@@ -154,6 +158,9 @@ class Auditor:
         if item.status == "not_enough_evidence":
             missing = dict.fromkeys(ledger.missing[fact].get(lang) for fact in read if fact in ledger.missing)
             because = " ".join(missing) or say("needs", lang, what=gate.requires.get(lang))
+            wanted = list(dict.fromkeys(ledger.wanted[fact].get(lang) for fact in read if fact in ledger.wanted))
+        else:
+            wanted = []
         open_ = item.status in ("fail", "not_enough_evidence")
         return AuditedGate(
             id=gate.id,
@@ -177,7 +184,10 @@ class Auditor:
             ],
             place_count=sum(ledger.seen[fact].count for fact in read if fact in ledger.seen),
             facts={fact: facts[fact].value for fact in read if fact in facts},
-            next_checks=[self._check(name, lang) for name in gate.checks] if open_ else [],
+            next_checks=[
+                *(CheckOut(id=GIVE_EVIDENCE, title=title) for title in wanted),
+                *(self._check(name, lang) for name in gate.checks if open_),
+            ],
             remedies=[remedy.do.get(lang) for remedy in gate.remedies] if failing else [],
             leads_to=list(gate.leads_to) if failing else [],
             waived_by=f"{item.waiver.by}, {item.waiver.until}: {item.waiver.reason}" if item.waiver else None,

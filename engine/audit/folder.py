@@ -5,6 +5,7 @@ Nothing is followed out of the folder, nothing that is no regular file is opened
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -83,7 +84,7 @@ class Folder:
         """Every regular file, or those whose name ends in one of the suffixes."""
         return [e for e in self.entries.values() if e.kind == "file" and (not suffixes or e.path.endswith(suffixes))]
 
-    def open(self, path: str) -> BinaryIO:
+    def open(self, path: str) -> io.FileIO:
         """The file, unbuffered, for reading.
 
         Raises:

@@ -107,8 +107,8 @@ class _Cursor:
             self.skip(int.from_bytes(self.take(8, what), "little"), what)
 
     def number(self, form: str, what: str) -> int | float:
-        (value,) = struct.unpack(form, self.take(struct.calcsize(form), what))
-        return value  # type: ignore[no-any-return]
+        value: int | float = struct.unpack(form, self.take(struct.calcsize(form), what))[0]
+        return value
 
     def count(self, what: str, limit: int) -> int:
         value = int(self.number("<Q", what))
@@ -153,7 +153,7 @@ def read_gguf(folder: Folder, path: str) -> GgufHeader:
 def _version(cursor: _Cursor) -> int:
     magic = cursor.take(4, "magic")
     if magic != b"GGUF":
-        raise _BrokenError(GgufFault("bytes 0-4", repr(magic), "GGUF"))
+        raise _BrokenError(GgufFault("bytes 0-4", shown(magic.decode("latin-1")), "GGUF"))
     version = int(cursor.number("<I", "version"))
     if version and version & 0xFFFF == 0:
         raise _NewerError("the file is written for big-endian machines, which is not read here")

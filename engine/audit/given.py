@@ -61,13 +61,16 @@ def checkpoint_of(
     if not folder.entries:
         raise NothingToAuditError(f"{directory} is empty")
     declared, beside = _declared(intent, within)
-    of_base = base or _base_of(declared, beside, within)
+    of_base = inside(base, within) if base else _base_of(declared, beside, within)
+    beneath = Folder.of(of_base) if of_base else None
+    if base and beneath and not beneath.entries:
+        raise UnreadableError(f"{base}, the base, is empty: it needs config.json, a tokenizer and weights")
     given = {"evals": evals, "baseline": baseline}
     return Checkpoint(
         folder,
         declared,
         beside,
-        Checkpoint(Folder.of(inside(of_base, within)), cache=cache, progress=progress) if of_base else None,
+        Checkpoint(beneath, cache=cache, progress=progress, hashing=False) if beneath else None,
         {name: _existing(inside(path, within)) for name, path in given.items() if path is not None},
         cache,
         progress,

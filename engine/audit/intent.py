@@ -9,13 +9,13 @@ from __future__ import annotations
 import datetime
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from engine.audit.yaml_text import safe_yaml
-from engine.model.kb import PARADIGM_ALIASES, Paradigm
+from engine.evidence.case_file import UnreadableTextError
+from engine.model.kb import PARADIGM_ALIASES, PARADIGM_NAMES, Paradigm
 
 MAX_INTENT_BYTES = 1 << 20
+MAX_DEPTH, MAX_NODES = 32, 100_000
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Allowance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -179,12 +179,16 @@ def parse_intent(content: bytes, name: str = "intent") -> Intent:
     Raises:
         IntentError: if it is no mapping, or a known key has a value of the wrong kind.
     """
+    from engine.evidence.lenient_yaml import load
+
     if len(content) > MAX_INTENT_BYTES:
         raise IntentError(f"{name}: longer than {MAX_INTENT_BYTES:,} bytes")
     try:
-        data = safe_yaml(content)
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise IntentError(f"{name}: not YAML or JSON: {str(error).splitlines()[0]}") from None
+        data = load(content.decode("utf-8-sig"), MAX_DEPTH, MAX_NODES)
+    except UnreadableTextError as error:
+        raise IntentError(f"{name}: {error.where or 'the text'}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise IntentError(f"{name}: not YAML or JSON: {str(error)[:200] or 'nested too deeply'}") from None
     if data is None:
         return Intent()
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
@@ -194,4 +198,11 @@ def parse_intent(content: bytes, name: str = "intent") -> Intent:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise IntentError(f"{name}: {where}: {first['msg']}") from None
+        raise IntentError(f"{name}: {where}: {_reason(first['loc'], first['msg'])}") from None
+
+
+def _reason(where: tuple[int | str, ...], message: str) -> str:
+    """What pydantic says; of a paradigm also the names that stand for one."""
+    if where != ("paradigm",):
+        return message
+    return f"it is none of {', '.join(PARADIGM_NAMES)}"

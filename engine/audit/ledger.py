@@ -51,6 +51,7 @@ class Ledger:
 
     seen: dict[str, Seen] = field(default_factory=dict)
     missing: dict[str, Text] = field(default_factory=dict)
+    wanted: dict[str, Text] = field(default_factory=dict)
 
     def fact(self, fact: str, value: Value, places: Iterable[Place] = ()) -> None:
         """State a fact. Of two statements the later one counts."""
@@ -62,16 +63,22 @@ class Ledger:
                 kept.append(place)
         self.seen[fact] = Seen(value, tuple(kept), count)
         self.missing.pop(fact, None)
+        self.wanted.pop(fact, None)
 
     def count(self, fact: str, places: Iterable[Place]) -> None:
         """State how many places there are at which something is wrong; zero is a statement, too."""
         found = list(places)
         self.fact(fact, float(len(found)), found)
 
-    def unknown(self, fact: str, en: str, zh: str) -> None:
-        """Say why a fact cannot be known. A gate that needs it then has not enough evidence, for this reason."""
+    def unknown(self, fact: str, en: str, zh: str, wanted: Text | None = None) -> None:
+        """Say why a fact cannot be known. A gate that needs it then has not enough evidence, for this reason.
+
+        ``wanted`` says what to add to which file, so that it can.
+        """
         if fact not in self.seen:
             self.missing[fact] = Text(en=en, zh=zh)
+            if wanted is not None:
+                self.wanted[fact] = wanted
 
     def value(self, fact: str) -> Value | None:
         """The value of a fact stated before."""

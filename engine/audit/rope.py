@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from engine.audit.documents import shown
+
 OLD_KEYS = (
     "rope_theta",
     "rope_scaling",
@@ -122,4 +124,4 @@ def _number(value: Any) -> Any:
     """Numbers as floats, so that 10000 and 10000.0 are one; other values as they are, if they can be compared."""
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value) if value.bit_length() < 1000 else str(value.bit_length())
-    return value if isinstance(value, str | float | bool) else repr(type(value))
+    return value if isinstance(value, str | float | bool) else shown(value)

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal
 
-from engine.audit.documents import shown
+from engine.audit.documents import shown, written
 from engine.audit.folder import Folder, UnreadableError
 from engine.audit.tensors import DTYPE_BITS, TensorInfo
 
@@ -149,7 +149,7 @@ def parse_header(path: str, size: int, raw: bytes) -> Header:
         faults.add("json", at, shown(str(error), 200) or "nested too deeply", "one JSON object in UTF-8")
         return Header(path, size, len(raw), faults=tuple(faults.kept), counts=faults.counts)
     if raw[:1] != b"{":
-        faults.add("whitespace", at, f"begins with {raw[:8]!r}", "begins with {")
+        faults.add("whitespace", at, f"begins with {written(raw[:8].decode('latin-1'))}", "begins with {")
     elif raw.rstrip(b" ")[-1:] != b"}":
         faults.add("whitespace", at, "ends in tabs or line ends", "padded with spaces")
     metadata = _metadata(entries, faults)

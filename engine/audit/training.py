@@ -167,7 +167,11 @@ def _place(checkpoint: Checkpoint) -> tuple[Bundle, str]:
     path = STATE if STATE in found else latest
     if path is None:
         raise NoEvidenceError(
-            Text(en=f"There is no {STATE} in the folder or the intent.", zh=f"目录与意图文件中都没有 {STATE}。")
+            Text(en=f"There is no {STATE} in the folder or the intent.", zh=f"目录与意图文件中都没有 {STATE}。"),
+            Text(
+                en=f"Add {STATE} to the folder, or its path as `evidence.trainer_state` to the intent.",
+                zh=f"把 {STATE} 放入目录，或在意图文件的 `evidence.trainer_state` 中写明其路径。",
+            ),
         )
     return Bundle(path, checkpoint.folder, path), path
 

@@ -53,6 +53,7 @@ class Answered:
     passed: tuple[str, ...] = ()
     rest: str = ""
     unclear: str = ""
+    not_understood: tuple[str, ...] = ()
 
     @property
     def anything(self) -> bool:
@@ -170,6 +171,8 @@ def _yes_or_no(words: str, pending: Question, knowledge: Knowledge, lang: Lang) 
         return Answered(unclear=say("yes-or-no", lang))
     if word in ("unknown", "skip"):
         return _with_rest(_passed(pending), rest)
+    if word == "heard" and rest:  # "thanks, the loss is NaN now"
+        return Answered(rest=rest)
     if word in _ASKED_BACK:
         return Answered(unclear=say(_ASKED_BACK[word], lang), rest=rest)
     if pending.kind == "opening":
@@ -194,7 +197,7 @@ def _head(words: str) -> tuple[Word, str] | None:
         return None
     last = next((s for s in reversed(sentences) if s.strip()), "")
     found = head(last)
-    if found is None or found[1] or "?" in words or "？" in words:
+    if found is None or found[1] or found[0] in _ASKED_BACK or "?" in words or "？" in words:
         return None
     return found[0], words.strip()[: -len(last)].strip()
 

@@ -43,11 +43,12 @@ class Change:
             yield say("answered", lang, words=words, title=title, state=say(state, lang))
         for name, value in turn.facts.items():
             fact = knowledge.facts[name]
-            yield say("stated", lang, words=words, title=fact.title.get(lang), value=_shown(value, fact.unit))
+            yield say("stated", lang, words=words, title=fact.title.get(lang), value=_shown(value, fact.unit, lang))
         for passed in turn.passed:
             if passed in knowledge.checks:
                 yield say("passed", lang, title=knowledge.checks[passed].title.get(lang))
         yield from self._evidence(words)
+        yield from self._contradictions()
         for what in turn.not_understood:
             yield say("not-understood", lang, what=what)
 
@@ -73,7 +74,16 @@ class Change:
         for fact in self.after["facts"]:
             derived = any(source["kind"] == "derived" for source in fact["sources"])
             if fact["id"] not in known and not derived:
-                yield say("read-value", self.lang, title=fact["title"], value=_shown(fact["value"], fact["unit"]))
+                yield say(
+                    "read-value", self.lang, title=fact["title"], value=_shown(fact["value"], fact["unit"], self.lang)
+                )
+
+    def _contradictions(self) -> Iterator[str]:
+        """Answers that something more trusted says otherwise since the message."""
+        before = _overruled(self.before) if self.before is not None else {}
+        for name, title in _overruled(self.after).items():
+            if name not in before:
+                yield say("contradiction", self.lang, title=title)
 
     def _files_came(self) -> bool:
         had = len(self.before["coverage"]["read"]) if self.before is not None else 0
@@ -128,16 +138,33 @@ def evidence_of(cause: Diagnosed) -> list[Diagnosed]:
 
 def grounds(item: Diagnosed, lang: Lang) -> str:
     """Why a piece of evidence holds; of what was answered the title says it, and the quote would be an id."""
-    if item["sources"] and all(source["kind"] in ("stated", "answer") for source in item["sources"]):
+    if item["sources"] and all(map(is_answer, item["sources"])):
         return str(item["title"]) if item["state"] == "present" else say("not-so", lang, title=item["title"])
     return str(item["because"])
+
+
+def _overruled(diagnosis: Diagnosed) -> dict[str, str]:
+    """The titles of facts and present findings of which an answer says otherwise than what counts, by id."""
+    found = {finding["id"]: finding for finding in diagnosis["findings"]}
+    against = {name: list(finding["contradicted_by"]) for name, finding in found.items()}
+    for fact in diagnosis["facts"]:
+        found.setdefault(fact["id"], fact)
+        against.setdefault(fact["id"], []).extend(item["source"] for item in fact["contradicted_by"])
+    return {name: found[name]["title"] for name, sources in against.items() if any(map(is_answer, sources))}
+
+
+def is_answer(source: Diagnosed) -> bool:
+    """Whether a source is what a person answered or stated outright."""
+    return source["kind"] in ("stated", "answer")
 
 
 def _known(diagnosis: Diagnosed) -> set[str]:
     return {item["id"] for key in ("findings", "context", "facts") for item in diagnosis[key]}
 
 
-def _shown(value: object, unit: str | None) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+def _shown(value: object, unit: str | None, lang: Lang) -> str:
+    if isinstance(value, bool):
+        return say("yes" if value else "no", lang)
+    if not isinstance(value, int | float):
         return str(value)
     return f"{value:.6g} {unit}" if unit and unit != "count" else f"{value:.6g}"

@@ -44,6 +44,11 @@ _PHRASES: dict[CommandKind, tuple[str, ...]] = {
         ),
         r"(?:怎么|如何|怎样)(?:查|看|检查|确认|判断|做|知道|测)(?:这个|它|呢)?",
     ),
+    "remedy": (
+        r"how (?:do|can|should|to|would)(?: (?:i|we|you))? (?:fix|repair|solve|cure|resolve)(?: (?:that|this|it))?",
+        r"what (?:should|can|do) (?:i|we) do(?: now| next| about it)?|what is the (?:fix|remedy|solution)|fix it",
+        r"(?:那)?(?:怎么办|(?:怎么|如何|怎样)(?:修|解决|处理|修复)(?:它|这个)?|该怎么做|有什么(?:办法|解决办法))",
+    ),
     "undo": (
         r"(?:undo|revert|retract)(?: (?:that|it|the last(?: (?:one|answer))?|my last answer|last))?",
         r"take (?:that|it|the last answer) back|scratch that|forget that|oops",

@@ -10,7 +10,7 @@ from engine.model.base import Frozen, Lang
 from engine.model.evidence import State
 
 CommandKind = Literal[
-    "why", "why-not", "how", "undo", "more", "ranking", "resolve", "help", "restart", "language", "stop"
+    "why", "why-not", "how", "remedy", "undo", "more", "ranking", "resolve", "help", "restart", "language", "stop"
 ]
 
 

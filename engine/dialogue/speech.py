@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.dialogue.endings import MAX_PASSED
-from engine.dialogue.model import Ending, Move, Question, Ranked
+from engine.dialogue.model import Ending, Move, Question, Ranked, Remedy
 from engine.dialogue.wording import RISK, joined, say
 from engine.inference.wording import percent
 from engine.model.base import Lang
@@ -69,10 +69,13 @@ def ended(ending: Ending, passed: int, lang: Lang) -> list[str]:
     if ending.confirm is not None:
         line = say("confirm", lang, title=ending.confirm.title, how=ending.confirm.how)
         paragraphs.append("\n".join([line, *command_lines(ending.confirm.commands)]))
-    for remedy in ending.remedies:
-        line = say("remedy", lang, do=remedy.do, minutes=f"{remedy.minutes:g}", risk=RISK[remedy.risk].get(lang))
-        paragraphs.append("\n".join([line, say("undo", lang, undo=remedy.undo)] if remedy.undo else [line]))
-    return paragraphs
+    return [*paragraphs, *(remedy_told(remedy, lang) for remedy in ending.remedies)]
+
+
+def remedy_told(remedy: Remedy, lang: Lang) -> str:
+    """A remedy with its price, and how to undo it."""
+    line = say("remedy", lang, do=remedy.do, minutes=f"{remedy.minutes:g}", risk=RISK[remedy.risk].get(lang))
+    return "\n".join([line, say("undo", lang, undo=remedy.undo)] if remedy.undo else [line])
 
 
 def _would_help(ending: Ending, lang: Lang) -> str:

@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 from engine.dialogue.answers import Answered, names_option, read_answer
-from engine.dialogue.commands import read_command
+from engine.dialogue.commands import Wanted, read_command
 from engine.dialogue.model import Question, Turn
-from engine.dialogue.pasted import Parts, split
+from engine.dialogue.pasted import split
 from engine.dialogue.phrasing import head, language_of
 from engine.dialogue.values import bare
 from engine.dialogue.wording import say
@@ -34,13 +34,20 @@ _FILE = re.compile(
     r"|附件|已上传|见附|上传了",
     re.IGNORECASE,
 )  # fmt: skip
-_QUESTION = re.compile(r"[^\n.!?。！？;；]+(?:[?？]+|[吗呢么]\s*)", re.IGNORECASE)
+_QUESTION = re.compile(
+    r"[^\n.!?。！？;；]+(?:[?？]+|[吗呢么]\s*)"
+    r"|(?:what|who|which|how|can you|could you|do you|are you|should (?:i|we)|tell me)\b[^\n]*"
+    r"|(?:什么|谁|哪|怎么|如何|能否|请问|你)[^\n]*",
+    re.IGNORECASE,
+)
+_STATES: dict[str, State] = {
+    "yes": "present", "present": "present", "no": "absent", "absent": "absent", "unknown": "unknown",
+}  # fmt: skip
 _DID_IT = re.compile(
     r"(?:ok,? )?(?:done|finished|(?:i|we) (?:did|ran|have done|have run)(?: (?:it|that|this|the check))?)[.!]?"
     r"|做(?:完|好)了|查(?:完|过)了|完成了?|跑(?:完|过)了",
     re.IGNORECASE,
 )
-_STATES: dict[bool, State] = {True: "present", False: "absent"}
 
 
 def understand(text: str, pending: Question | None, knowledge: Knowledge, lang: Lang) -> Turn:
@@ -50,33 +57,69 @@ def understand(text: str, pending: Question | None, knowledge: Knowledge, lang: 
     understood, and what may mean two things is asked back.
     """
     parts = split(tidy(text))
-    lang = language_of(f"{parts.before}\n{parts.after}", lang)
-    turn: dict[str, Any] = {"text": quoted(text), "lang": lang}
     words, tail = parts.before, parts.after
     if parts.apart and head(words) is None and (not words or head(tail) is not None):
         words, tail = tail, words
-    chosen = pending is not None and names_option(words, pending)
-    wanted = read_command(words, knowledge, lang) if words and not chosen else None
-    if pending is not None and pending.kind == "check" and _DID_IT.fullmatch(words):
-        return _with_evidence(turn, Answered(unclear=say("what-seen", lang)), tail, parts, knowledge)
-    if wanted is not None:
-        turn |= {"command": wanted.command, "unclear": wanted.unclear, "lang": wanted.to or lang}
-        if wanted.rest and head(wanted.rest) is not None:
-            turn["not_understood"] = (say("after-undo", lang, words=quoted(wanted.rest)),)
-            wanted = None
-        return _with_evidence(turn, Answered(rest=wanted.rest if wanted else ""), tail, parts, knowledge)
-    answered = Answered(rest=words)
-    if pending is not None and pending.kind != "opening" and _asks(words):
-        return _with_evidence(turn, Answered(unclear=say("only-tells", lang)), tail, parts, knowledge)
-    if words and pending is not None and len(words) <= MAX_ANSWER:
-        answered = read_answer(words, pending, knowledge, lang)
-        if answered.anything:
-            turn["asked"] = pending.id
-    elif words and len(words) <= MAX_ANSWER:
-        answered = _without_question(words, lang)
+    lang = language_of(f"{words}\n{tail}", lang)
+    wanted, answered = _meaning(words, pending, knowledge, lang)
     if not text.strip():
         answered.unclear = say("empty", lang)
-    return _with_evidence(turn, answered, tail, parts, knowledge)
+    lang = wanted.to or lang
+    stated = _assignments(answered.rest, knowledge)
+    report, not_understood = _report("\n".join(filter(None, (stated.rest, tail))), lang)
+    expects_file = bool(_FILE.search(report[:MAX_ANSWER]))
+    if expects_file and len(report) <= MAX_POINTER:
+        report = ""
+    unclear = wanted.unclear or answered.unclear
+    if _is_number(report):
+        unclear, report = unclear or say("which-number", lang, words=quoted(report)), ""
+    evidence: dict[str, Any] = {"report": report} if report else {}
+    if parts.pasted:
+        evidence["files"] = {PASTED: "\n".join(parts.pasted)}
+    return Turn(
+        text=quoted(text),
+        lang=lang,
+        asked=pending.id if pending is not None and answered.anything else None,
+        findings=answered.findings | stated.findings,
+        facts=answered.facts | stated.facts,
+        passed=answered.passed,
+        evidence=evidence,
+        command=wanted.command,
+        unclear=unclear,
+        not_understood=(*answered.not_understood, *not_understood),
+        expects_file=expects_file,
+    )
+
+
+def _meaning(words: str, pending: Question | None, knowledge: Knowledge, lang: Lang) -> tuple[Wanted, Answered]:
+    """What the writer's own words wish for, and what they answer or leave."""
+    if len(words) > MAX_ANSWER:
+        return Wanted(), Answered(rest=words)
+    if pending is not None and pending.kind == "check" and _DID_IT.fullmatch(words):
+        return Wanted(), Answered(unclear=say("what-seen", lang))
+    if pending is None or not names_option(words, pending):
+        wanted = read_command(words, knowledge, lang)
+        if wanted is not None:
+            return wanted, _after_command(wanted.rest, lang)
+    if pending is None:
+        return Wanted(), _without_question(words, lang)
+    if pending.kind != "opening" and _asks(words):
+        return Wanted(), Answered(unclear=say("only-tells", lang))
+    return Wanted(), read_answer(words, pending, knowledge, lang)
+
+
+def _after_command(rest: str, lang: Lang) -> Answered:
+    """What stands beside a command is evidence; an answer there would be one to a question not asked yet."""
+    if rest and head(rest) is not None:
+        return Answered(not_understood=(say("after-undo", lang, words=quoted(rest)),))
+    return Answered(rest=rest)
+
+
+def _report(text: str, lang: Lang) -> tuple[str, tuple[str, ...]]:
+    """A report as long as a case document may hold, and what was left out of it."""
+    if len(text) <= MAX_REPORT:
+        return text, ()
+    return text[:MAX_REPORT], (say("too-long", lang, limit=f"{MAX_REPORT:,}"),)
 
 
 def quoted(text: str) -> str:
@@ -96,34 +139,6 @@ def _without_question(words: str, lang: Lang) -> Answered:
     if found is not None and not found[1]:
         return Answered(unclear=say("nothing-asked", lang))
     return Answered(rest=words)
-
-
-def _with_evidence(turn: dict[str, Any], answered: Answered, tail: str, parts: Parts, knowledge: Knowledge) -> Turn:
-    """The turn with what was answered, what was written out by id, and the rest as a case document."""
-    lang: Lang = turn["lang"]
-    stated = _assignments(answered.rest, knowledge)
-    report = "\n".join(filter(None, (stated.rest, tail)))
-    evidence: dict[str, Any] = {}
-    if len(report) > MAX_REPORT:
-        turn["not_understood"] = (say("too-long", lang, limit=f"{MAX_REPORT:,}"),)
-        report = report[:MAX_REPORT]
-    expects_file = bool(_FILE.search(report[:MAX_ANSWER]))
-    if expects_file and len(report) <= MAX_POINTER:
-        report = ""
-    if _is_number(report):
-        answered.unclear = answered.unclear or say("which-number", lang, words=quoted(report))
-    elif report:
-        evidence["report"] = report
-    if parts.pasted:
-        evidence["files"] = {PASTED: "\n".join(parts.pasted)}
-    return Turn(
-        **turn | {"unclear": turn.get("unclear") or answered.unclear},
-        findings=answered.findings | stated.findings,
-        facts=answered.facts | stated.facts,
-        passed=answered.passed,
-        evidence=evidence,
-        expects_file=expects_file,
-    )
 
 
 def _is_number(report: str) -> bool:
@@ -152,9 +167,6 @@ def _assignments(words: str, knowledge: Knowledge) -> Answered:
 
 
 def _state(value: str) -> State | None:
-    if value in ("present", "absent", "unknown"):
-        return value  # type: ignore[return-value]
     found = head(value)
-    if found is None or found[1] or found[0] not in ("yes", "no", "unknown"):
-        return None
-    return "unknown" if found[0] == "unknown" else _STATES[found[0] == "yes"]
+    said = found[0] if found is not None and not found[1] else value
+    return _STATES.get(said)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.dialogue.changes import grounds
+from engine.dialogue.endings import DECIDED, remedies_of
 from engine.dialogue.model import Command, Question
 from engine.dialogue.questions import cause_title
-from engine.dialogue.speech import command_lines
+from engine.dialogue.speech import command_lines, remedy_told
 from engine.dialogue.wording import joined, say
 from engine.inference.wording import percent
 from engine.knowledge.knowledge import Knowledge
@@ -47,6 +48,8 @@ def granted(
         return [say("undone" if undone else "nothing-undone", lang)]
     if command.kind == "how":
         return [_how(pending, lang)]
+    if command.kind == "remedy":
+        return _remedies(diagnosis, knowledge, lang)
     if command.kind == "more":
         return [_more(diagnosis, knowledge, lang)]
     if command.kind == "resolve":
@@ -60,6 +63,17 @@ def _how(pending: Question | None, lang: Lang) -> str:
     if pending is None or not pending.how:
         return say("no-way", lang)
     return "\n".join([say("find-out", lang, how=pending.how), *command_lines(pending.commands)])
+
+
+def _remedies(diagnosis: Diagnosed, knowledge: Knowledge, lang: Lang) -> list[str]:
+    """What to do about the cause in front, and that it is not decided, where it is not."""
+    if not diagnosis["causes"]:
+        return [say("nothing-yet", lang)]
+    lead = diagnosis["causes"][0]
+    key = "if-decided" if lead["probability"] >= DECIDED else "if-it-is"
+    title = cause_title(lead["id"], knowledge, lang)
+    told = [remedy_told(remedy, lang) for remedy in remedies_of(lead)]
+    return [say(key, lang, title=title, percent=percent(lead["probability"])), *told]
 
 
 def _more(diagnosis: Diagnosed, knowledge: Knowledge, lang: Lang) -> str:

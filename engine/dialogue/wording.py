@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from engine.model.base import Lang, Text
+from engine.model.sentences import Sentences
 
-_SENTENCES: dict[str, Text] = {
+_SENTENCES = {
     # questions
     "yes": Text(en="yes", zh="是"),
     "no": Text(en="no", zh="否"),
@@ -89,6 +90,10 @@ _SENTENCES: dict[str, Text] = {
         en="Nothing that I know was found in “{words}”. It is kept. Say which number, since when, and what was tried.",
         zh="在“{words}”中没有找到已知的现象，已保留原文。请说明哪个数字、从何时起、试过什么。",
     ),
+    "contradiction": Text(
+        en="An answer says otherwise than what was read, which counts: {title}. Say “undo” if it is wrong.",
+        zh="有一个回答与测量或读取的结果不一致，以后者为准：{title}。如果回答有误，请说“撤回”。",
+    ),
     "no-file": Text(
         en="If you meant to attach a file: none has arrived with this message.",
         zh="如果想附上文件：本条消息没有收到文件。",
@@ -120,6 +125,10 @@ _SENTENCES: dict[str, Text] = {
         en="{title} is below 1 % here: nothing known speaks for it.", zh="{title} 在这里低于 1%：已知信息均不支持它。"
     ),
     "no-place": Text(en="There is no cause number {place} in the ranking.", zh="排名中没有第 {place} 个原因。"),
+    "if-decided": Text(en="For {title} ({percent}):", zh="针对“{title}”（{percent}）："),
+    "if-it-is": Text(
+        en="It is not decided yet. If it is {title} ({percent}):", zh="目前尚未确定。如果是“{title}”（{percent}）："
+    ),
     "undone": Text(en="Taken back.", zh="已撤回。"),
     "nothing-undone": Text(en="There is nothing to take back.", zh="没有可以撤回的内容。"),
     "more-causes": Text(en="Next in the ranking: {causes}", zh="排名靠后的原因：{causes}"),
@@ -142,10 +151,10 @@ _SENTENCES: dict[str, Text] = {
     ),
     "help": Text(
         en="Answer with yes, no, don't know, skip, the number of an option or a value; or say what you see, and paste "
-        "logs or tables at any time. You can also say: why, why not …, how, undo, what else, show me the ranking, "
-        "it was …, start over, 中文.",
+        "logs or tables at any time. You can also say: why, why not …, how, how to fix it, undo, what else, show me "
+        "the ranking, it was …, start over, 中文.",
         zh="可以回答：是、否、不知道、跳过、选项编号或数值；也可以随时描述现象、粘贴日志或表格。还可以说：为什么、为什么不是……、"
-        "怎么查、撤回、还有什么、排名、原因是……、重新开始、English。",
+        "怎么查、怎么办、撤回、还有什么、排名、原因是……、重新开始、English。",
     ),
     # endings
     "end-cause": Text(en="The cause is most likely: {title} ({percent}).", zh="最可能的原因：{title}（{percent}）。"),
@@ -195,6 +204,4 @@ def joined(parts: Iterable[str], lang: Lang) -> str:
     return ("; " if lang == "en" else "；").join(parts)
 
 
-def say(key: str, lang: Lang, **values: object) -> str:
-    """The sentence of that key in ``lang``, with its places filled."""
-    return _SENTENCES[key].get(lang).format(**values)
+say = Sentences(_SENTENCES).say

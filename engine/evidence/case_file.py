@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
 
 from engine.model.case import Case
+from engine.model.kb import PARADIGM_NAMES
 
 CASE_KEYS = frozenset(Case.model_fields)
 MAX_BYTES = 32 * 1024 * 1024
 MAX_DEPTH = 64
 MAX_NODES = 500_000
+MAX_REPEATED = 20
 
 
 class UnreadableTextError(Exception):
@@ -24,32 +28,43 @@ class UnreadableTextError(Exception):
         super().__init__(why)
 
 
-class CaseError(ValueError):
-    """A case that cannot be read. ``problems`` are (where, reason) pairs; where is a JSON pointer or a line."""
+class RepeatedKeyError(UnreadableTextError):
+    """A key that stands twice in one object: of the two, one would be lost without a word."""
 
-    def __init__(self, problems: list[tuple[str, str]]) -> None:
+
+class CaseError(ValueError):
+    """A case that cannot be read. ``problems`` are (where, reason) pairs; where is a JSON pointer or a line.
+
+    ``repeats``: it could be read, but for a key that stands twice.
+    """
+
+    def __init__(self, problems: list[tuple[str, str]], *, repeats: bool = False) -> None:
         self.problems = problems
+        self.repeats = repeats
         super().__init__("; ".join(f"{where or 'the case'}: {reason}" for where, reason in problems))
 
 
-def parse_document(text: str) -> Any:
+def parse_document(text: str, repeated: list[str] | None = None) -> Any:
     """The data of a JSON or YAML text; NaN and infinity are kept as floats.
 
+    With a list, keys that stand twice in one object are noted there and the last of them counts.
+
     Raises:
-        CaseError: with the line, for text that is neither, is nested too deep, or refers to itself.
+        CaseError: with the line, for text that is neither, is nested too deep, or refers to itself; without a list
+            also for a key that stands twice.
     """
     stripped = text.lstrip("\ufeff \t\r\n")
     try:
         if stripped.startswith(("{", "[")):
             try:
-                return _bounded(json.loads(stripped, object_pairs_hook=_pairs))
+                return _bounded(json.loads(stripped, object_pairs_hook=partial(noting, repeated)))
             except json.JSONDecodeError:
                 pass  # a YAML flow mapping may begin the same way
         from engine.evidence import lenient_yaml  # most cases are JSON or a sentence, and the parser takes time to load
 
-        return _bounded(lenient_yaml.load(text, MAX_DEPTH, MAX_NODES))
+        return _bounded(lenient_yaml.load(text, MAX_DEPTH, MAX_NODES, repeated))
     except UnreadableTextError as error:
-        raise CaseError([(error.where, str(error))]) from None
+        raise CaseError([(error.where, str(error))], repeats=isinstance(error, RepeatedKeyError)) from None
     except (RecursionError, ValueError) as error:
         if isinstance(error, CaseError):
             raise
@@ -57,14 +72,25 @@ def parse_document(text: str) -> Any:
         raise CaseError([("", f"not valid YAML or JSON: {why}")]) from None
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose keys are all there."""
+def noting(repeated: list[str] | None, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose keys are all there, or whose repeated keys are noted."""
     result = dict(pairs)
     if len(result) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise CaseError([("", f"the key {twice!r} stands twice in one object")])
+        note_repeated((name for name, count in Counter(name for name, _ in pairs).items() if count > 1), repeated)
     return result
+
+
+def note_repeated(keys: Iterable[str], repeated: list[str] | None, where: str = "") -> None:
+    """Note keys that stand twice, a few of them.
+
+    Raises:
+        RepeatedKeyError: if there is no list to note them in.
+    """
+    for key in keys:
+        if repeated is None:
+            raise RepeatedKeyError(where, f"the key {key!r} stands twice in one object")
+        if len(repeated) < MAX_REPEATED:
+            repeated.append(key)
 
 
 def _bounded(data: Any) -> Any:
@@ -108,4 +134,6 @@ def _problem(item: dict[str, Any]) -> tuple[str, str]:
     where = "".join(f"/{part}" for part in item["loc"])
     if item["type"] == "extra_forbidden":
         return where, f"unknown key; known keys: {', '.join(sorted(CASE_KEYS))}"
+    if where == "/paradigm":
+        return where, f"it is none of {', '.join(PARADIGM_NAMES)}"
     return where, str(item["msg"])

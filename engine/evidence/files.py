@@ -5,7 +5,9 @@ Apart from what a case states, because reading files takes most of the code ther
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from engine.evidence import readers
@@ -18,7 +20,7 @@ from engine.evidence.ranks import incident
 from engine.evidence.ranks.of_files import side_by_side
 from engine.evidence.readers.results.compare import compare
 from engine.evidence.series import ReadNote, RunEnd, RunRecord, together
-from engine.evidence.signatures import SignatureScan, readings
+from engine.evidence.signatures import Hit, SignatureScan, readings
 from engine.evidence.vocabulary import Vocabulary, typed
 from engine.knowledge.knowledge import Knowledge
 from engine.model.case import Case
@@ -41,7 +43,14 @@ class FileEvidence:
         records = self._records(case, files, out)
         for record in records:
             self._note(record, out)
-        hits = [hit for record in records for hit in self._signatures.hits(record)]
+        hits: list[Hit] = []
+        for record in records:
+            found = self._signatures.hits(record)
+            hits += found
+            if not found and _says_nothing(record):
+                lines = f"{record.read.lines} lines, of which none says" if record.read.lines else "nothing in it says"
+                why = f"{lines} anything that is known here"
+                out.not_understood.append(NotUnderstood(record.read.file, "", why))
         out.add(self._known([*readings(hits, self._field), *incident(records, hits)]))
         for run in together(records):
             self._judge(run, case, out)
@@ -92,13 +101,17 @@ class FileEvidence:
         """A fragment or an upload: keys in the way of a document that no tool writes are a configuration as well."""
         kind = None
         if len(data) <= MAX_CONFIG_BYTES and readers.sniff(data[:65536]) == "text":
-            kind, document = "text", _document(data)
+            repeated: list[str] = []
+            kind, document = "text", _document(data, repeated)
             if isinstance(document, Mapping) and not is_case(document):
-                record = _configuration(name, document)
+                record = _configuration(name, document, repeated)
                 # A line of a log ("RuntimeError: ...") parses as a key and its value as well.
                 if data.lstrip().startswith(b"{") or read_config(name, document, self._vocabulary).facts:
                     return record
-        return self._read(data, name, kind)
+        record = self._read(data, name, kind)
+        if data.lstrip()[:1] in (b"{", b"[") and _says_nothing(record):
+            return replace(record, not_understood=(_fault_of(data),))
+        return record
 
     def _note(self, record: RunRecord, out: Gathered) -> None:
         """What one file says outright: how much there is of it, its configuration and its statements."""
@@ -134,9 +147,10 @@ class FileEvidence:
         return typed(self._knowledge.facts[fact], text).value
 
 
-def _configuration(name: str, content: Mapping[str, Any]) -> RunRecord:
+def _configuration(name: str, content: Mapping[str, Any], repeated: Sequence[str] = ()) -> RunRecord:
     end = RunEnd("unknown", Source("measured", name, "a configuration"))
-    return RunRecord(ReadNote(name, "configuration", len(content), 0), end, config=content)
+    remarks = tuple(f"the key {key!r} stands twice: the last value counts" for key in dict.fromkeys(repeated))
+    return RunRecord(ReadNote(name, "configuration", len(content), 0), end, config=content, not_understood=remarks)
 
 
 def _without_metrics(records: Sequence[RunRecord]) -> Iterator[FactReading]:
@@ -146,8 +160,25 @@ def _without_metrics(records: Sequence[RunRecord]) -> Iterator[FactReading]:
             yield FactReading("run.no_metrics", True, Source("measured", record.read.file, "no metric record in it"))
 
 
-def _document(data: bytes) -> Any:
+def _says_nothing(record: RunRecord) -> bool:
+    """Whether nothing was read but lines, if that: they may still be those of a signature."""
+    found = (record.series, record.evaluation, record.config, record.readings, record.not_understood)
+    return record.end.kind == "unknown" and not any(found)
+
+
+def _fault_of(data: bytes) -> str:
+    """Why nothing is read of what looks like JSON."""
     try:
-        return parse_document(data.decode("utf-8"))
+        json.loads(data)
+    except RecursionError:
+        return "JSON that is nested too deep"
+    except ValueError as error:
+        return f"JSON that is damaged or cut short: {str(error)[:200]}"
+    return "JSON in which nothing is known here"
+
+
+def _document(data: bytes, repeated: list[str]) -> Any:
+    try:
+        return parse_document(data.decode("utf-8"), repeated)
     except (CaseError, UnicodeDecodeError):
         return None

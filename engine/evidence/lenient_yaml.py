@@ -7,12 +7,13 @@ from typing import Any
 
 import yaml
 
-from engine.evidence.case_file import UnreadableTextError
+from engine.evidence.case_file import UnreadableTextError, note_repeated
 
 
 class _Lenient(yaml.CSafeLoader):
     """YAML with the numbers people write (1e-5) and without YAML 1.1's dates and sexagesimals."""
 
+    repeated: list[str] | None = None
     yaml_implicit_resolvers = {
         first: [(tag, regex) for tag, regex in resolvers
                 if tag not in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:int", "tag:yaml.org,2002:float")]
@@ -21,13 +22,13 @@ class _Lenient(yaml.CSafeLoader):
 
 
 def _mapping(loader: _Lenient, node: yaml.MappingNode) -> dict[Any, Any]:
-    """A mapping whose keys are all there: of two equal ones, one would be lost without a word."""
+    """A mapping whose keys are all there, or whose repeated keys are noted."""
     seen: set[str] = set()
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode):
             continue
         if key.value in seen:
-            raise UnreadableTextError(_line(key), f"the key {key.value!r} stands twice")
+            note_repeated([key.value], loader.repeated, _line(key))
         seen.add(key.value)
     return dict(loader.construct_mapping(node, deep=True))
 
@@ -43,15 +44,20 @@ _Lenient.add_implicit_resolver(
 )
 
 
-def load(text: str, depth: int, nodes: int) -> Any:
+def load(text: str, depth: int, nodes: int, repeated: list[str] | None = None) -> Any:
     """The data of a YAML document without anchors, at most ``depth`` levels deep and of at most ``nodes`` nodes.
 
+    With a list, keys that stand twice in one mapping are noted there and the last of them counts.
+
     Raises:
+        RepeatedKeyError: without a list, for a key that stands twice.
         UnreadableTextError: with the line, for anything else.
     """
     try:
         _refuse_bombs(text, depth, nodes)
-        return yaml.load(text, Loader=_Lenient)  # noqa: S506 - a safe loader with other number rules
+        loader = _Lenient(text)
+        loader.repeated = repeated
+        return loader.get_single_data()
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise UnreadableTextError(f"line {line}", f"not valid YAML or JSON: {error.problem}") from None
@@ -67,7 +73,7 @@ def _refuse_bombs(text: str, most_depth: int, most_nodes: int) -> None:
     depth = 0
     for nodes, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
         if isinstance(event, yaml.AliasEvent):
-            raise UnreadableTextError(_line(event), "anchors and aliases are not read in a case")
+            raise UnreadableTextError(_line(event), "anchors and aliases are not read here")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):

@@ -33,7 +33,7 @@ class PlaceOut(Frozen):
 
 
 class CheckOut(Frozen):
-    """A next check by its id, in words."""
+    """A next check by its id, in words. ``give-evidence`` says what to add to which file for the gate to be judged."""
 
     id: str
     title: str
@@ -86,6 +86,9 @@ class AuditResult(Frozen):
     files: list[AuditedFile]
     waivers_unused: list[str] = Field(default=[], description="Waivers that are expired or name no failing gate.")
     not_understood: list[Shown] = Field(default=[], description="Keys of the intent that nothing reads.")
+    repeated_keys: list[Shown] = Field(
+        default=[], description="Keys that stand twice in one object of a file of the checkpoint; the last one counts."
+    )
     answered_by: Literal["durable-rules", "reference"]
     kb_version: str
     kb_digest: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -37,6 +37,7 @@ PARADIGM_ALIASES: dict[str, Paradigm] = {
     "grpo": "rlhf",
     "evaluation": "eval",
 }
+PARADIGM_NAMES: tuple[str, ...] = tuple(sorted({*get_args(Paradigm), *PARADIGM_ALIASES}))
 
 
 class Reference(Frozen):

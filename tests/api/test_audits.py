@@ -215,9 +215,9 @@ def test_an_audit_that_takes_too_long_is_ended(tmp_path: Path, given: Given) -> 
 
 
 @pytest.mark.parametrize(("limits", "left"), [(AuditLimits(2, 10**9), "bc"), (AuditLimits(9, 1), "c")])
-def test_the_oldest_audits_go_first(tmp_path: Path, limits: AuditLimits, left: str) -> None:
+def test_the_oldest_audits_go_first(store_url: str, limits: AuditLimits, left: str) -> None:
     async def kept() -> str:
-        store = Store(f"sqlite:///{tmp_path}/store.db")
+        store = Store(store_url)
         await store.start()
         clock = count()
         audits = AuditStore(store, limits, lambda: float(next(clock)))

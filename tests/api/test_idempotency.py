@@ -2,12 +2,10 @@
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from api.app import create_app
@@ -99,7 +97,9 @@ def test_another_boundary_is_no_other_request(client: TestClient) -> None:
     assert send("two", "step 2").status_code == 422
 
 
-def test_fifty_at_once_give_one_diagnosis(app: FastAPI) -> None:
+def test_fifty_at_once_give_one_diagnosis(store_url: str) -> None:
+    app = create_app(Settings(store_url=store_url), source=SOURCE)
+
     async def run() -> tuple[list[httpx2.Response], str]:
         async with app.router.lifespan_context(app):
             transport = httpx2.ASGITransport(app=app)
@@ -121,7 +121,8 @@ def test_fifty_at_once_give_one_diagnosis(app: FastAPI) -> None:
     assert 'traintriage_diagnoses_total{answered_by="durable-rules"} 1.0' in metrics
 
 
-def test_keys_survive_a_restart(settings: Settings) -> None:
+def test_keys_survive_a_restart(store_url: str) -> None:
+    settings = Settings(store_url=store_url)
     for replayed in (None, "true"):
         with a_client(create_app(settings, source=SOURCE)) as client:
             response = client.post(URL, json=REPORT, headers={"Idempotency-Key": "restart"})
@@ -135,10 +136,10 @@ class Clock:
         return self.now
 
 
-def with_keys(path: Path, limits: KeyLimits, work: Any) -> None:
+def with_keys(store_url: str, limits: KeyLimits, work: Any) -> None:
     async def run() -> None:
         clock = Clock()
-        store = Store(f"sqlite:///{path}/store.db")
+        store = Store(store_url)
         await store.start()
         await store.start()  # a second start finds nothing to do
         await work(KeyStore(store, limits, clock), clock, store)
@@ -154,7 +155,7 @@ def count(connection: Any) -> int:
 ANSWER = StoredAnswer(200, {"content-type": "application/json"}, json.dumps(REPORT).encode())
 
 
-def test_a_key_expires(tmp_path: Path) -> None:
+def test_a_key_expires(store_url: str) -> None:
     async def work(keys: KeyStore, clock: Clock, _: Store) -> None:
         assert (await keys.claim("k", "d", "r")).outcome is Outcome.CLAIMED
         await keys.keep("k", ANSWER)
@@ -164,21 +165,21 @@ def test_a_key_expires(tmp_path: Path) -> None:
         clock.now += 2
         assert (await keys.claim("k", "other", "r")).outcome is Outcome.CLAIMED
 
-    with_keys(tmp_path, KeyLimits(keys=10, size=10_000, seconds=100, in_flight_seconds=10), work)
+    with_keys(store_url, KeyLimits(keys=10, size=10_000, seconds=100, in_flight_seconds=10), work)
 
 
-def test_a_claim_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
+def test_a_claim_of_a_dead_process_is_taken_over(store_url: str) -> None:
     async def work(keys: KeyStore, clock: Clock, _: Store) -> None:
         assert (await keys.claim("k", "d", "r")).outcome is Outcome.CLAIMED
         assert (await keys.claim("k", "d", "r")).outcome is Outcome.IN_FLIGHT
         clock.now += 11
         assert (await keys.claim("k", "d", "r")).outcome is Outcome.CLAIMED
 
-    with_keys(tmp_path, KeyLimits(keys=10, size=10_000, seconds=100, in_flight_seconds=10), work)
+    with_keys(store_url, KeyLimits(keys=10, size=10_000, seconds=100, in_flight_seconds=10), work)
 
 
 @pytest.mark.parametrize(("keys_limit", "size"), [(5, 10**9), (10**6, 5 * 40)])
-def test_the_oldest_answers_go_first(tmp_path: Path, keys_limit: int, size: int) -> None:
+def test_the_oldest_answers_go_first(store_url: str, keys_limit: int, size: int) -> None:
     async def work(keys: KeyStore, clock: Clock, store: Store) -> None:
         for number in range(PURGE_EVERY):
             clock.now += 1
@@ -188,18 +189,4 @@ def test_the_oldest_answers_go_first(tmp_path: Path, keys_limit: int, size: int)
         assert (await keys.claim(f"k{PURGE_EVERY - 1}", "d", "r")).outcome is Outcome.REPLAY
         assert (await keys.claim("k0", "d", "r")).outcome is Outcome.CLAIMED
 
-    with_keys(tmp_path, KeyLimits(keys=keys_limit, size=size, seconds=10_000, in_flight_seconds=10), work)
-
-
-def test_two_processes_may_start_at_once(tmp_path: Path) -> None:
-    async def run() -> None:
-        stores = [Store(f"sqlite:///{tmp_path}/new/store.db") for _ in range(4)]
-        await asyncio.gather(*(store.start() for store in stores))
-        assert await stores[0].run(count) == 0
-        mode = await stores[0].run(lambda c: c.exec_driver_sql("PRAGMA journal_mode").scalar())
-        assert mode == "wal"
-        for store in stores:
-            await store.check_writable()
-            await store.close()
-
-    asyncio.run(run())
+    with_keys(store_url, KeyLimits(keys=keys_limit, size=size, seconds=10_000, in_flight_seconds=10), work)

@@ -112,6 +112,8 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("model", "--policy", "no-such"), 2, "'no-such' is none of"),
     (("x" * 5_000,), 2, "File name too long"),
     (("model", "--base", "nowhere"), 2, "nowhere is no folder"),
+    (("model", "--base", "empty"), 2, "empty, the base, is empty: it needs config.json"),
+    (("model", "--sarif"), 2, "--sarif and --json both print"),
     (("model", "--evals", "nowhere"), 2, "nowhere is not there"),
     (("model", "--overlay", "nowhere"), 2, "nowhere"),
     (("model", "--output", "no/such/report.json"), 2, "no/such/report.json"),
@@ -134,7 +136,7 @@ def test_wrong_use_is_one_problem_that_names_it(
     assert got == code
     assert set(problem) == {"type", "title", "detail"}
     assert says in problem["detail"]
-    if "--github" not in arguments:  # which alone is right use
+    if not {"--github", "--sarif"} & set(arguments):  # each of which alone is right use
         got, out, err = run(*arguments)
         assert (got, out) == (code, "")
         assert "Traceback" not in err

@@ -52,6 +52,59 @@ def test_nothing_abnormal_exits_with_0(capsys: pytest.CaptureFixture[str], tmp_p
     assert (code, document["causes"], document["findings"]) == (0, [], [])
 
 
+@pytest.mark.parametrize("text", ['{"loss": ', "[]", "[{}, {}]", "{}", "[1, 2, 3]"])
+def test_json_in_which_nothing_is_known_is_listed_and_incomplete(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "some.json").write_text(text)
+    code, document = run_json(capsys, "diagnose", tmp_path / "some.json")
+    assert code == 3
+    assert [item["where"] for item in document["not_understood"]] == ["some.json"]
+
+
+def test_an_empty_file_is_like_an_empty_folder_nothing_to_do(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "empty.log").touch()
+    assert run(capsys, "diagnose", tmp_path / "folder")[0] == 4
+    code, document = run_json(capsys, "diagnose", tmp_path / "empty.log")
+    assert code == 4
+    assert "empty.log" in document["detail"]
+    assert run(capsys, "diagnose", tmp_path / "empty.log", "-r", "loss is NaN")[0] == 1
+
+
+def test_every_report_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    _, document = run_json(capsys, "diagnose", "-r", "the loss is NaN", "-r", "the job hangs")
+    assert {"loss.nan", "hang.no-progress"} <= {finding["id"] for finding in document["findings"]}
+
+
+def test_a_case_with_a_key_twice_is_refused_and_a_configuration_says_so(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    case = tmp_path / "case.yaml"
+    case.write_text("report: loss is NaN\nreport: it hangs\n")
+    code, document = run_json(capsys, "diagnose", case)
+    assert code == 2
+    assert "'report'" in document["detail"]
+    for name, text in (
+        ("config.yaml", "learning_rate: 1e-4\nfp16: true\nlearning_rate: 2e-4\n"),
+        ("config.json", '{"learning_rate": 1e-4, "fp16": true, "learning_rate": 2e-4}'),
+    ):
+        (tmp_path / name).write_text(text)
+        _, document = run_json(capsys, "diagnose", tmp_path / name)
+        (told,) = document["not_understood"]
+        assert told["where"] == name
+        assert "'learning_rate'" in told["why"]
+        assert {fact["id"]: fact["value"] for fact in document["facts"]}["lr.peak"] == 2e-4
+
+
+def test_a_wrong_paradigm_is_told_the_right_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    code, document = run_json(capsys, "diagnose", "-r", "loss is NaN", "-p", "chatting")
+    assert code == 2
+    assert {"sft", "lora_sft", "pretraining"} <= set(document["detail"].replace(",", "").split())
+
+
 def test_no_input_has_nothing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     code, document = run_json(capsys, "diagnose")
     assert code == 4

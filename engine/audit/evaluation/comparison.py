@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from engine.audit.evaluation.files import Bundle, NoEvidenceError
@@ -22,12 +22,16 @@ MOST_SINGLE_TESTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of one target or neighbour; ``why`` says what an open one needs, ``drop`` by how much a share fell."""
+    """What came of one target or neighbour; ``why`` says why one is open, ``drop`` by how much a share fell.
+
+    ``wanted`` says what to add to which file, so that an open one can be judged.
+    """
 
     outcome: Outcome
     place: Place
     why: Text | None = None
     drop: float | None = None
+    wanted: Text | None = None
 
 
 def better(measured: Measured, baseline: Measured) -> float:
@@ -36,16 +40,15 @@ def better(measured: Measured, baseline: Measured) -> float:
     return difference if measured.score.higher_is_better else -difference
 
 
-def judge_target(target: Target, candidate: Results, baseline: Results | Text) -> Judged:
+def judge_target(target: Target, candidate: Results, baseline: Results | NoEvidenceError) -> Judged:
     """Hold a target against its thresholds.
 
     A value above ``min_value`` whose lower 95 % bound lies below it is open: it cannot be confirmed. For a metric that
     is better when lower ``min_value`` is the upper limit. Without any threshold the target must not be below baseline.
     """
     ours = candidate.find(target.task, target.metric)
-    name = f"{target.task} {target.metric}"
     if ours is None:
-        return _open(candidate.bundle.name, name, f"holds no score of {name}", f"没有 {name} 的分数")
+        return _without_score(candidate, target.task, target.metric)
     value, file = ours.score.value, ours.result.label
     if not math.isfinite(value):
         return Judged("fails", Place(file, ours.at, f"{value}", "a number", "evaluation"))
@@ -104,15 +107,14 @@ def _is_zero_or_one(ours: Measured) -> bool:
     return math.isclose(score.stderr, binomial, rel_tol=0.02, abs_tol=1e-6)
 
 
-def _gained(ours: Measured, target: Target, baseline: Results | Text) -> Judged:
+def _gained(ours: Measured, target: Target, baseline: Results | NoEvidenceError) -> Judged:
     needed = target.min_gain_over_baseline or 0.0
     place = Place(ours.result.label, ours.at, str(ours.score), f"a gain of {needed:g} over the baseline", "intent")
-    if isinstance(baseline, Text):
-        return Judged("open", place, baseline)
+    if isinstance(baseline, NoEvidenceError):
+        return Judged("open", place, baseline.text, wanted=baseline.wanted)
     theirs = baseline.find(target.task, target.metric)
     if theirs is None or not math.isfinite(theirs.score.value):
-        name = f"{target.task} {target.metric}"
-        return _open(baseline.bundle.name, name, f"holds no score of {name}", f"没有 {name} 的分数")
+        return _without_score(baseline, target.task, target.metric)
     gain = better(ours, theirs)
     seen = f"{ours.score}, baseline {theirs.score.value:.4g}: gain {gain:.4g}"
     expected = f"a gain of at least {needed:g}"
@@ -155,12 +157,11 @@ def judge_neighbours(neighbours: Sequence[Neighbour], candidate: Results, baseli
 
 
 def _test(neighbour: Neighbour, candidate: Results, baseline: Results) -> _Test | Judged:
-    name = f"{neighbour.task} {neighbour.metric}"
     found: list[Measured] = []
     for results in (candidate, baseline):
         measured = results.find(neighbour.task, neighbour.metric)
         if measured is None or not math.isfinite(measured.score.value):
-            return _open(results.bundle.name, name, f"holds no score of {name}", f"没有 {name} 的分数")
+            return _without_score(results, neighbour.task, neighbour.metric)
         found.append(measured)
     ours, theirs = found
     return _Test(neighbour, ours, theirs, _drop(ours, theirs, candidate.samples, baseline.samples))
@@ -237,6 +238,15 @@ def _place(test: _Test, count: int) -> Place:
         limit = f"{test.neighbour.max_drop:g}"
     tests = f" ({count} tests{', Holm' if count > MOST_SINGLE_TESTS else ''})"
     return Place(test.ours.result.label, test.ours.at, seen, f"a drop of at most {limit}{tests}", "baseline")
+
+
+def _without_score(results: Results, task: str, metric: str) -> Judged:
+    file, name = results.bundle.name, f"{task} {metric}"
+    wanted = Text(
+        en=f"Add `results.{task}` with `{metric}` to {file}: run the task with the harness."[:2000],
+        zh=f"在 {file} 中加入含 `{metric}` 的 `results.{task}`：用评测工具跑该任务。"[:2000],
+    )
+    return replace(_open(file, name, f"holds no score of {name}", f"没有 {name} 的分数"), wanted=wanted)
 
 
 def _open(file: str, at: str, en: str, zh: str) -> Judged:

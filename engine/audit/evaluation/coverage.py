@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from engine.audit.evaluation.files import NoEvidenceError
 from engine.audit.evaluation.results import Results
 from engine.audit.intent import Intent, Neighbour
 from engine.audit.ledger import Place
-from engine.model.base import Text
 
 # What common tasks measure; a task that is not here counts as a skill of its own.
 _SKILLS = {
@@ -20,13 +20,15 @@ _SKILLS = {
 }
 
 
-def without_score(neighbours: Sequence[Neighbour], candidate: Results, baseline: Results | Text) -> list[Place]:
+def without_score(
+    neighbours: Sequence[Neighbour], candidate: Results, baseline: Results | NoEvidenceError
+) -> list[Place]:
     """Declared neighbours that a side has no score of, or none with a standard error though one is needed."""
     found: list[Place] = []
     for neighbour in neighbours:
         name = f"{neighbour.task} {neighbour.metric}"
         for results in (candidate, baseline):
-            if isinstance(results, Text):
+            if isinstance(results, NoEvidenceError):
                 continue
             measured = results.find(neighbour.task, neighbour.metric)
             if measured is None:

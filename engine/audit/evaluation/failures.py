@@ -60,7 +60,13 @@ def read_failure_set(bundle: Bundle) -> FailureSet:
             Text(
                 en=f"{bundle.name} holds no case with an outcome of baseline and candidate.",
                 zh=f"{bundle.name} 中没有同时含基线与候选结果的用例。",
-            )
+            ),
+            Text(
+                en=f"Add `baseline_pass` and `candidate_pass` (true or false) to the rows of {bundle.name}, or "
+                "`baseline_rank` and `candidate_rank`.",
+                zh=f"在 {bundle.name} 的各行加入 `baseline_pass` 与 `candidate_pass`（true 或 false），"
+                "或 `baseline_rank` 与 `candidate_rank`。",
+            ),
         )
     broken = [c for c in cases.values() if 2 * c.before > c.runs and 2 * c.after < c.runs]
     return FailureSet(
@@ -75,7 +81,7 @@ def _outcome(row: dict[str, Any]) -> tuple[bool, bool, str] | None:
     """Whether baseline and candidate pass, and what is seen; None if the row does not tell both."""
     before, after = row.get("baseline_pass"), row.get("candidate_pass")
     if isinstance(before, bool) and isinstance(after, bool):
-        return before, after, "passed with the baseline, fails now" if before and not after else str(after)
+        return before, after, "passed with the baseline, fails now" if before and not after else "passes"
     if "baseline_rank" not in row or "candidate_rank" not in row:
         return None
     was, is_ = _rank(row["baseline_rank"]), _rank(row["candidate_rank"])
@@ -85,8 +91,9 @@ def _outcome(row: dict[str, Any]) -> tuple[bool, bool, str] | None:
 
 def _rank(value: object) -> float:
     """A rank from 1; what was not found at all is behind everything."""
-    known = isinstance(value, int | float) and not isinstance(value, bool) and value >= 1
-    return float(value) if known else float("inf")  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 1:
+        return float("inf")
+    return float(value)
 
 
 def _is_blocking(row: dict[str, Any]) -> bool:

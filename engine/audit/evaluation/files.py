@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from engine.audit.checkpoint import Checkpoint
@@ -19,12 +20,46 @@ MAX_LINE_BYTES = 4 << 20
 MAX_ROWS = 1_000_000
 
 
-class NoEvidenceError(Exception):
-    """Evidence that was not given, or cannot be used; ``text`` says which and why, for people."""
+_RESULTS = Text(
+    en="a results file of lm-evaluation-harness, or a folder of MTEB results",
+    zh="lm-evaluation-harness 的结果文件或 MTEB 结果目录",
+)
+_LOG = Text(en="the log or metrics file of that run", zh="该次运行的日志或指标文件")
+_TEXTS = Text(en="JSON lines or a text with the documents", zh="包含文档的 JSON lines 或文本文件")
+_HOLDS: Mapping[str, Text] = MappingProxyType({
+    "candidate": _RESULTS,
+    "baseline": Text(
+        en=f"{_RESULTS.en}, of the checkpoint that this one is compared with",
+        zh=f"用于对比的检查点的{_RESULTS.zh}",
+    ),
+    "candidate_samples": Text(en="the samples_*.jsonl of the harness", zh="评测工具的 samples_*.jsonl"),
+    "baseline_samples": Text(en="the samples_*.jsonl of the harness", zh="评测工具的 samples_*.jsonl"),
+    "generations": Text(
+        en="JSON lines, each with `output` and `finish_reason` (or `new_tokens` and `max_new_tokens`)",
+        zh="JSON lines，每行含 `output` 与 `finish_reason`（或 `new_tokens` 与 `max_new_tokens`）",
+    ),
+    "failure_set": Text(
+        en="JSON lines, each with `id`, `baseline_pass` and `candidate_pass` (or `query`, `baseline_rank` and "
+        "`candidate_rank`)",
+        zh="JSON lines，每行含 `id`、`baseline_pass` 与 `candidate_pass`"
+        "（或 `query`、`baseline_rank` 与 `candidate_rank`）",
+    ),
+    "trainer_state": Text(en="trainer_state.json of the run", zh="该次训练的 trainer_state.json"),
+    "training_data": _TEXTS,
+    "eval_documents": _TEXTS,
+    "single_batch_overfit": _LOG,
+    "small_run": _LOG,
+    "scale_up": _LOG,
+})  # fmt: skip
 
-    def __init__(self, text: Text) -> None:
+
+class NoEvidenceError(Exception):
+    """Evidence that was not given, or cannot be used: ``text`` says which and why, ``wanted`` what to add."""
+
+    def __init__(self, text: Text, wanted: Text | None = None) -> None:
         super().__init__(text.en)
         self.text = text
+        self.wanted = wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +97,7 @@ def declared(checkpoint: Checkpoint, name: str | None, key: str, given: Path | N
     if name is None:
         if given is None:
             raise NoEvidenceError(
-                Text(en=f"The intent names no file under {key}.", zh=f"意图文件未在 {key} 下给出文件。")
+                Text(en=f"The intent names no file under {key}.", zh=f"意图文件未在 {key} 下给出文件。"), _wanted(key)
             )
         return _bundle(given.name or str(given), given)
     try:
@@ -71,8 +106,19 @@ def declared(checkpoint: Checkpoint, name: str | None, key: str, given: Path | N
         raise NoEvidenceError(Text(en=f"{key}: {error}.", zh=f"{key}：{name!r} 指向意图文件所在目录之外。")) from None
     if path is None:
         missing = Text(en=f"{key} names {name!r}, which is not there.", zh=f"{key} 指向的 {name!r} 不存在。")
-        raise NoEvidenceError(missing)
+        raise NoEvidenceError(missing, _wanted(key))
     return _bundle(name, path)
+
+
+def _wanted(key: str) -> Text | None:
+    """What to write into the intent, and what the file holds."""
+    holds = _HOLDS.get(key.partition(".")[2])
+    if holds is None:
+        return None
+    return Text(
+        en=f"Add `{key}` to the intent: the path, from the intent's folder, of {holds.en}.",
+        zh=f"在意图文件中加入 `{key}`：相对于意图文件所在目录的路径，指向{holds.zh}。",
+    )
 
 
 def _bundle(name: str, path: Path) -> Bundle:
@@ -93,7 +139,7 @@ def json_rows(bundle: Bundle, path: str) -> Iterator[tuple[int, dict[str, Any]]]
         NoEvidenceError: if the file cannot be read, or a line is no object: evidence with holes is none.
     """
     try:
-        with io.BufferedReader(bundle.folder.open(path)) as stream:  # type: ignore[type-var]
+        with io.BufferedReader(bundle.folder.open(path)) as stream:
             yield from _rows(stream, bundle.label(path))
     except (UnreadableError, OSError) as error:
         raise NoEvidenceError(

@@ -65,7 +65,11 @@ def read_generations(bundle: Bundle, is_chat: bool, stops: Sequence[str]) -> Gen
             _look(place, found, is_chat, (*_ENDS, *stops))
     if rows == 0:
         raise NoEvidenceError(
-            Text(en=f"{bundle.name} holds no row with an output.", zh=f"{bundle.name} 中没有带 output 的行。")
+            Text(en=f"{bundle.name} holds no row with an output.", zh=f"{bundle.name} 中没有带 output 的行。"),
+            Text(
+                en=f"Add `output` (the generated text) and `finish_reason` to the rows of {bundle.name}.",
+                zh=f"在 {bundle.name} 的各行加入 `output`（生成的文本）与 `finish_reason`。",
+            ),
         )
     return Generations(rows, cut if told == rows else None, found.empty, found.repeated, found.broken, found.leaked)
 

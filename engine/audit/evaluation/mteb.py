@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from engine.audit.checkpoint import Checkpoint
+from engine.audit.documents import shown, written
 from engine.audit.evaluation.results import Result, Results
 from engine.audit.interface import interface
 from engine.audit.ledger import Place
@@ -58,5 +59,5 @@ def _against_release(checkpoint: Checkpoint, candidate: Results) -> Iterator[Pla
 
 def _said(value: object) -> str:
     if isinstance(value, Mapping):
-        return str({str(k): str(v) for k, v in sorted(value.items()) if v})[:120]
-    return f"{value:g}" if isinstance(value, int | float) else str(value)[:120]
+        return written({str(k): v for k, v in sorted(value.items()) if v})
+    return f"{value:g}" if isinstance(value, int | float) else shown(value)

@@ -126,7 +126,13 @@ def read_results(bundle: Bundle, samples: Bundle | None = None) -> Results:
             Text(
                 en=f"{bundle.name} holds no result of lm-evaluation-harness or MTEB that can be read.",
                 zh=f"{bundle.name} 中没有可读取的 lm-evaluation-harness 或 MTEB 结果。",
-            )
+            ),
+            Text(
+                en=f"Write `results.TASK` with a metric and its standard error (`acc,none`, `acc_stderr,none`) into "
+                f"{bundle.name}, as the harness does.",
+                zh=f"在 {bundle.name} 中像评测工具那样写入 `results.TASK`，含指标及其标准误"
+                "（`acc,none`、`acc_stderr,none`）。",
+            ),
         )
     found.sort(key=lambda one: one.evaluation.when or 0.0)
     return Results(bundle, samples or bundle, tuple(found), meta, tuple(unread))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from engine.audit.documents import shown
 from engine.audit.evaluation.results import Result, Results
 from engine.audit.ledger import Place
 
@@ -62,11 +63,11 @@ def _begin_token(result: Result) -> str | None:
     """What was said of the begin token; "default" if nothing was, None if the arguments are not recorded."""
     arguments = result.part("config", "model_args")
     if isinstance(arguments, dict):
-        return str(arguments.get("add_bos_token", "default"))
+        return shown(arguments.get("add_bos_token", "default"))
     if not isinstance(arguments, str):
         return None
     said = _BOS.search(arguments)
-    return said[1] if said else "default"
+    return said[1].lower() if said else "default"
 
 
 def partial(candidate: Results, tasks: Sequence[str]) -> tuple[list[Place], bool]:

@@ -110,7 +110,9 @@ class Machine:
             operation = find(code)
             if operation is None:
                 self.position = self.begin
-                raise MalformedError(f"operation {code!r} is not supported") if code else CutError("it has no stop")
+                raise (
+                    MalformedError(f"operation 0x{code.hex()} is not supported") if code else CutError("it has no stop")
+                )
             operation(self)
         if len(self.stack) != 1 or self.marks:
             raise MalformedError(f"{len(self.stack)} objects and {len(self.marks)} marks are left, not one object")

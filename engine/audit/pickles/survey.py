@@ -120,7 +120,7 @@ def survey(folder: Folder, operations: int = MAX_ALL_OPERATIONS) -> Survey:
         if entry.size < 2:
             continue
         try:
-            with folder.open(entry.path) as raw, io.BufferedReader(raw) as stream:  # type: ignore[type-var]
+            with folder.open(entry.path) as raw, io.BufferedReader(raw) as stream:
                 look.file(stream, entry.path, entry.size)
         except (UnreadableError, OSError) as error:
             look.survey.unread.append(Fault(entry.path, "", str(error)))

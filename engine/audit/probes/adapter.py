@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from engine.audit.adapters import PREFIX, Adapter
 from engine.audit.ledger import Place
 from engine.audit.probes.card import front_matter
+from engine.audit.tokenizers.files import tokenizer_files
 from engine.model.base import Text
 
 if TYPE_CHECKING:
@@ -253,12 +254,5 @@ def _vocabulary(checkpoint: Checkpoint, adapter: Adapter, ledger: Ledger) -> Non
 
 def _highest_id(checkpoint: Checkpoint) -> int | None:
     """The highest id of the adapter's own tokenizer; None if it ships none that can be read."""
-    document = checkpoint.tokenizer
-    if document is None or document.problem:
-        return None
-    model, added = document.mapping.get("model"), document.mapping.get("added_tokens")
-    vocabulary = model.get("vocab") if isinstance(model, dict) else None
-    ids = [i for i in vocabulary.values() if isinstance(i, int)] if isinstance(vocabulary, dict) else []
-    ids += [len(vocabulary) - 1] if isinstance(vocabulary, list) else []
-    ids += [t["id"] for t in added or () if isinstance(t, dict) and isinstance(t.get("id"), int)]
-    return max(ids, default=None)
+    view = tokenizer_files(checkpoint).view
+    return max(view.texts, default=None) if view is not None else None

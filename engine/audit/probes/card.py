@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from engine.audit.folder import UnreadableError
-from engine.audit.yaml_text import safe_yaml
+from engine.evidence.case_file import UnreadableTextError
 
 if TYPE_CHECKING:
     from engine.audit.checkpoint import Checkpoint
 
 CARD = "README.md"
 _MAX_BYTES = 4 << 20
+_MAX_DEPTH, _MAX_NODES = 32, 100_000
 _HEAD = re.compile(r"\A\ufeff?---\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
 
@@ -31,8 +30,10 @@ def front_matter(checkpoint: Checkpoint) -> dict[str, Any]:
     match = _HEAD.match(card_text(checkpoint) or "")
     if match is None:
         return {}
+    from engine.evidence.lenient_yaml import load
+
     try:
-        value = safe_yaml(match[1])
-    except (yaml.YAMLError, ValueError, RecursionError):
+        value = load(match[1], _MAX_DEPTH, _MAX_NODES)
+    except (UnreadableTextError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

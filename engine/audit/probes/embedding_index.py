@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from engine.audit.documents import MAX_CONFIG_BYTES, parse_json
+from engine.audit.documents import MAX_CONFIG_BYTES, parse_json, written
 from engine.audit.folder import UnreadableError
 from engine.audit.interface import Interface, pooling_name
 from engine.audit.ledger import Ledger, Place
@@ -82,7 +82,7 @@ def _mismatches(checkpoint: Checkpoint, ours: Interface | None, record: Mapping[
     name = str(index.metadata)[:80] if index else ""
 
     def place(key: str, observed: object, expected: object) -> Place:
-        return Place(name, key, f"{observed!r:.80}", f"{expected!r:.80}", "config")
+        return Place(name, key, written(observed, 80), written(expected, 80), "config")
 
     built = record.get("built_with_model_sha256")
     known = fingerprints(checkpoint)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from engine.audit.evaluation.files import NoEvidenceError, declared
+from engine.audit.probes.subject import is_chat
 from engine.model.base import Text
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _FEWEST_GENERATIONS = 5
 def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     """State what the evidence shows; what is missing or useless is stated as unknown, with the reason."""
     candidate, baseline = _results(checkpoint, "candidate"), _results(checkpoint, "baseline")
-    if isinstance(candidate, Text):
+    if isinstance(candidate, NoEvidenceError):
         _unknown(ledger, candidate, *_OF_CANDIDATE)
     else:
         ledger.fact(_F + "tool", candidate.tool if candidate.tool in ("lm_eval", "mteb") else "other")
@@ -41,12 +42,12 @@ _OF_CANDIDATE = (
 )  # fmt: skip
 
 
-def _unknown(ledger: Ledger, why: Text, *facts: str) -> None:
+def _unknown(ledger: Ledger, why: NoEvidenceError, *facts: str) -> None:
     for fact in facts:
-        ledger.unknown(fact if "." in fact else _F + fact, why.en, why.zh)
+        ledger.unknown(fact if "." in fact else _F + fact, why.text.en, why.text.zh, why.wanted)
 
 
-def _results(checkpoint: Checkpoint, side: str) -> Results | Text:
+def _results(checkpoint: Checkpoint, side: str) -> Results | NoEvidenceError:
     """The results of a side, or why there are none."""
     from engine.audit.evaluation.results import read_results
 
@@ -56,7 +57,7 @@ def _results(checkpoint: Checkpoint, side: str) -> Results | Text:
         samples = getattr(names, f"{side}_samples")
         return read_results(bundle, declared(checkpoint, samples, f"evidence.{side}_samples") if samples else None)
     except NoEvidenceError as error:
-        return error.text
+        return error
 
 
 def _tasks(checkpoint: Checkpoint) -> list[str]:
@@ -71,13 +72,25 @@ def _whole(checkpoint: Checkpoint, candidate: Results, ledger: Ledger) -> None:
     places, told = partial(candidate, _tasks(checkpoint))
     if told:
         ledger.count(_F + "partial_tasks", places)
+        return
+    ledger.unknown(
+        _F + "partial_tasks",
+        "The results record neither a limit nor how many items were run.",
+        "结果既未记录 limit，也未记录评测的样本数。",
+        _add(
+            "n-samples",
+            [one.label for one in candidate.files],
+            "original and effective counts by task, or config.limit",
+            "各任务的 original 与 effective 数目，或 config.limit",
+        ),
+    )
 
 
-def _identity(checkpoint: Checkpoint, candidate: Results, baseline: Results | Text, ledger: Ledger) -> None:
+def _identity(checkpoint: Checkpoint, candidate: Results, baseline: Results | NoEvidenceError, ledger: Ledger) -> None:
     from engine.audit.evaluation.identity import confirmed, mismatches
 
     files = list({id(one): one for one in candidate.by_task(_tasks(checkpoint)).values()}.values())
-    places = mismatches(checkpoint, files, None if isinstance(baseline, Text) else baseline)
+    places = mismatches(checkpoint, files, None if isinstance(baseline, NoEvidenceError) else baseline)
     if places or (files and confirmed(checkpoint, files)):
         ledger.count(_F + "other_model", places)
         return
@@ -87,23 +100,45 @@ def _identity(checkpoint: Checkpoint, candidate: Results, baseline: Results | Te
         f"The results name the evaluated model only as {model[:120]!r}: record the SHA-256 of its weights as "
         "config.model_sha256 to prove that it is this one.",
         f"结果仅以 {model[:120]!r} 标明被评模型：请在 config.model_sha256 记录权重的 SHA-256，以证明就是此模型。",
+        _add(
+            "config.model_sha256",
+            [one.label for one in files] or [candidate.bundle.name],
+            "the SHA-256 of the weights",
+            "权重的 SHA-256",
+        ),
     )
 
 
-def _settings(checkpoint: Checkpoint, candidate: Results, baseline: Results | Text, ledger: Ledger) -> None:
+def _settings(checkpoint: Checkpoint, candidate: Results, baseline: Results | NoEvidenceError, ledger: Ledger) -> None:
     from engine.audit.evaluation.mteb import interface_differences
     from engine.audit.evaluation.settings import differences
 
-    other = None if isinstance(baseline, Text) else baseline
+    other = None if isinstance(baseline, NoEvidenceError) else baseline
+    files = [one.label for side in (candidate, other) if side is not None for one in side.files]
     if candidate.tool == "mteb":
-        _compared(ledger, "interface_differs", *interface_differences(checkpoint, candidate, other))
-    elif isinstance(baseline, Text):
+        wanted = _add(
+            "mteb_version", files, "with dataset_revision, as MTEB writes them", "连同 MTEB 写入的 dataset_revision"
+        )
+        _compared(ledger, "interface_differs", *interface_differences(checkpoint, candidate, other), wanted)
+    elif isinstance(baseline, NoEvidenceError):
         _unknown(ledger, baseline, "settings_differ")
     else:
-        _compared(ledger, "settings_differ", *differences(candidate, baseline, _tasks(checkpoint)))
+        wanted = _add(
+            "lm_eval_version",
+            files,
+            "with n-shot, configs and config, as the harness writes them",
+            "连同评测工具写入的 n-shot、configs 与 config",
+        )
+        _compared(ledger, "settings_differ", *differences(candidate, baseline, _tasks(checkpoint)), wanted)
 
 
-def _compared(ledger: Ledger, fact: str, places: list[Place], compared: int) -> None:
+def _add(key: str, files: Sequence[str], en: str, zh: str) -> Text:
+    """Which key to write into which result files, and what it says."""
+    named = ", ".join(files[:3]) + (", …" if len(files) > 3 else "")
+    return Text(en=f"Add `{key}` to {named}: {en}."[:2000], zh=f"在 {named} 中加入 `{key}`：{zh}。"[:2000])
+
+
+def _compared(ledger: Ledger, fact: str, places: list[Place], compared: int, wanted: Text) -> None:
     if compared:
         ledger.count(_F + fact, places)
     else:
@@ -111,39 +146,58 @@ def _compared(ledger: Ledger, fact: str, places: list[Place], compared: int) -> 
             _F + fact,
             "The files record no setting that could be compared.",
             "这些文件没有记录任何可比较的设置。",
+            wanted,
         )
 
 
-def _targets(checkpoint: Checkpoint, candidate: Results, baseline: Results | Text, ledger: Ledger) -> None:
+def _targets(checkpoint: Checkpoint, candidate: Results, baseline: Results | NoEvidenceError, ledger: Ledger) -> None:
     from engine.audit.evaluation.comparison import judge_target
 
     targets = checkpoint.intent.targets
     if not targets:
-        why = Text(en="The intent names no target.", zh="意图文件没有给出目标指标。")
+        why = NoEvidenceError(
+            Text(en="The intent names no target.", zh="意图文件没有给出目标指标。"),
+            Text(
+                en='Add `targets` to the intent, such as [{task: gsm8k, metric: "exact_match,strict-match", '
+                "min_value: 0.45}].",
+                zh='在意图文件中加入 `targets`，例如 [{task: gsm8k, metric: "exact_match,strict-match", '
+                "min_value: 0.45}]。",
+            ),
+        )
         _unknown(ledger, why, "targets_missed", "release.target_gain")
         return
     ledger.fact(_F + "targets", float(len(targets)))
     _outcome(ledger, "targets_missed", [judge_target(target, candidate, baseline) for target in targets])
     first = targets[0]
     for fact, side in (("release.target_score", candidate), ("release.target_baseline", baseline)):
-        found = None if isinstance(side, Text) else side.find(first.task, first.metric)
+        found = None if isinstance(side, NoEvidenceError) else side.find(first.task, first.metric)
         if found is not None and math.isfinite(found.score.value):
             ledger.fact(fact, found.score.value)
 
 
-def _neighbours(checkpoint: Checkpoint, candidate: Results, baseline: Results | Text, ledger: Ledger) -> None:
+def _neighbours(
+    checkpoint: Checkpoint, candidate: Results, baseline: Results | NoEvidenceError, ledger: Ledger
+) -> None:
     from engine.audit.evaluation.comparison import judge_neighbours
     from engine.audit.evaluation.coverage import same_skill, without_score
 
     neighbours = checkpoint.intent.neighbours
     if not neighbours:
-        why = Text(en="The intent names no neighbouring task.", zh="意图文件没有给出邻近任务。")
+        why = NoEvidenceError(
+            Text(en="The intent names no neighbouring task.", zh="意图文件没有给出邻近任务。"),
+            Text(
+                en='Add `neighbours` to the intent, such as [{task: hellaswag, metric: "acc_norm,none", '
+                "max_drop_in_stderr_of_difference: 2}].",
+                zh='在意图文件中加入 `neighbours`，例如 [{task: hellaswag, metric: "acc_norm,none", '
+                "max_drop_in_stderr_of_difference: 2}]。",
+            ),
+        )
         _unknown(ledger, why, "neighbours_fell", "neighbours_without_score", "release.neighbour_worst_drop")
         return
     ledger.fact(_F + "neighbours", float(len(neighbours)))
     ledger.count(_F + "neighbours_without_score", without_score(neighbours, candidate, baseline))
     ledger.count(_F + "neighbours_of_one_skill", same_skill(checkpoint.intent))
-    if isinstance(baseline, Text):
+    if isinstance(baseline, NoEvidenceError):
         _unknown(ledger, baseline, "neighbours_fell")
         return
     judged = judge_neighbours(neighbours, candidate, baseline)
@@ -157,18 +211,24 @@ def _outcome(ledger: Ledger, fact: str, judged: Iterable[Judged]) -> None:
     """One failure decides; without any, one that is open leaves the fact unknown."""
     found = list(judged)
     failed = [one.place for one in found if one.outcome == "fails"]
-    open_ = [one.why for one in found if one.outcome == "open" and one.why is not None]
+    open_ = [one for one in found if one.outcome == "open" and one.why is not None]
     if failed or not open_:
         ledger.fact(_F + fact, float(len(failed)), failed or [one.place for one in found])
         return
-    ledger.unknown(_F + fact, " ".join(text.en for text in open_)[:1000], "".join(text.zh for text in open_)[:1000])
+    reasons = [one.why for one in open_ if one.why is not None]
+    ledger.unknown(
+        _F + fact,
+        " ".join(text.en for text in reasons)[:1000],
+        "".join(text.zh for text in reasons)[:1000],
+        next((one.wanted for one in open_ if one.wanted is not None), None),
+    )
 
 
 def _guarded(ledger: Ledger, facts: tuple[str, ...], work: Callable[[], None]) -> None:
     try:
         work()
     except NoEvidenceError as error:
-        _unknown(ledger, error.text, *facts)
+        _unknown(ledger, error, *facts)
 
 
 def _generations(checkpoint: Checkpoint, ledger: Ledger) -> None:
@@ -179,7 +239,7 @@ def _generations(checkpoint: Checkpoint, ledger: Ledger) -> None:
     def work() -> None:
         bundle = declared(checkpoint, checkpoint.intent.evidence.generations, "evidence.generations")
         stops = (*chat.stop_tokens, *filter(None, (chat.end_of_turn_token,))) if chat else ()
-        found = read_generations(bundle, ledger.value("audit.is_chat") is True, stops)
+        found = read_generations(bundle, is_chat(checkpoint), stops)
         if found.rows < _FEWEST_GENERATIONS:
             raise NoEvidenceError(
                 Text(

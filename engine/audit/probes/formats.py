@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from engine.audit.architectures.names import is_optional
@@ -78,8 +78,8 @@ def _is_adapter(files: Mapping[str, bool]) -> bool:
     return any(path.startswith("adapter_model") for path in files)
 
 
-def _tensors(checkpoint: Checkpoint, files: object) -> dict[str, TensorInfo]:
-    paths = set(files)  # type: ignore[call-overload]
+def _tensors(checkpoint: Checkpoint, files: Iterable[str]) -> dict[str, TensorInfo]:
+    paths = set(files)
     headers = [checkpoint.headers[path] for path in sorted(paths) if path in checkpoint.headers]
     stored = [tensor for header in headers for tensor in header.declared]
     if not headers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from engine.audit.documents import shown
 from engine.audit.ledger import Ledger, Place
 from engine.audit.tokenizers.files import tokenizer_files
 
@@ -87,16 +88,20 @@ def _invalid(generation: Mapping[str, Any]) -> Iterator[Place]:
             value = generation.get(name)
             if value is not None and value not in off and not _other_search(generation):
                 yield Place(
-                    FILE, f"$.{name}", f"{value!r:.20} without do_sample", "do_sample: true, or no such field", "format"
+                    FILE,
+                    f"$.{name}",
+                    f"{shown(value, 20)} without do_sample",
+                    "do_sample: true, or no such field",
+                    "format",
                 )
         return
     temperature, top_p, top_k = (generation.get(name) for name in ("temperature", "top_p", "top_k"))
     if temperature is not None and not (_number(temperature) and temperature > 0):
-        yield Place(FILE, "$.temperature", f"{temperature!r:.20} with do_sample", "more than 0", "format")
+        yield Place(FILE, "$.temperature", f"{shown(temperature, 20)} with do_sample", "more than 0", "format")
     if top_p is not None and not (_number(top_p) and 0 < top_p <= 1):
-        yield Place(FILE, "$.top_p", f"{top_p!r:.20}", "more than 0, at most 1", "format")
+        yield Place(FILE, "$.top_p", shown(top_p, 20), "more than 0, at most 1", "format")
     if top_k is not None and not (type(top_k) is int and top_k >= 0):
-        yield Place(FILE, "$.top_k", f"{top_k!r:.20}", "a whole number of at least 0", "format")
+        yield Place(FILE, "$.top_k", shown(top_k, 20), "a whole number of at least 0", "format")
 
 
 def _other_search(generation: Mapping[str, Any]) -> bool:

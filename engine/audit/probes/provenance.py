@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from engine.audit.ledger import Place
-from engine.audit.manifest import may_be_unlisted, read_manifest
+from engine.audit.manifest import Manifest, may_be_unlisted, read_manifest
 from engine.audit.probes.card import CARD, card_text, front_matter
 
 if TYPE_CHECKING:
@@ -79,19 +79,42 @@ def _manifest(checkpoint: Checkpoint, ledger: Ledger) -> None:
             "目录中没有哈希清单（SHA256SUMS）。",
         )
         return
-    hashes = checkpoint.hashes
-    wrong = [
-        Place(path, "sha256", hashes.get(path, "no such file")[:64], digest, "manifest")
-        for path, digest in sorted(manifest.digests.items())
-        if hashes.get(path) != digest
-    ]
-    wrong += [
-        Place(entry.path, "", "not in the manifest", f"a line in {manifest.path}", "manifest")
-        for entry in checkpoint.folder.files()
-        if entry.path not in manifest.digests and not may_be_unlisted(entry.path, manifest.path)
-    ]
-    wrong += [Place(manifest.path, f"line {number}", "no hash and name", "", "format") for number in manifest.malformed]
+    if manifest.problem is not None:
+        ledger.unknown("release.manifest_matches", f"{manifest.problem}.", f"无法读取 {manifest.path}。")
+        return
+    unread = [path for path in sorted(manifest.digests) if path in checkpoint.scanned.problems]
+    wrong = list(_mismatches(checkpoint, manifest))
+    if unread and not wrong:
+        why = checkpoint.scanned.problems[unread[0]]
+        ledger.unknown(
+            "release.manifest_matches",
+            f"Not every file of {manifest.path} can be read: {why}.",
+            f"{manifest.path} 所列文件无法全部读取：{unread[0]}。",
+        )
+        return
     ledger.fact("release.manifest_matches", not wrong, wrong)
+
+
+def _mismatches(checkpoint: Checkpoint, manifest: Manifest) -> Iterator[Place]:
+    """Files that differ from the manifest or that it leaves out; where it lists nothing, its own lines alone."""
+    listed, hashes = f"a line in {manifest.path}", checkpoint.hashes
+    for number in manifest.malformed:
+        yield Place(manifest.path, f"line {number}", "no hash and name", "as sha256sum writes it", "format")
+    if not manifest.digests:
+        if not manifest.malformed:
+            yield Place(manifest.path, "", "lists no file", "a line for every file", "format")
+        return
+    for path, digest in sorted(manifest.digests.items()):
+        if hashes.get(path) != digest and path not in checkpoint.scanned.problems:
+            yield Place(path, "sha256", hashes.get(path) or _absent(checkpoint, path), digest, "manifest")
+    for entry in checkpoint.folder.files():
+        if entry.path not in manifest.digests and not may_be_unlisted(entry.path, manifest.path):
+            yield Place(entry.path, "", "not in the manifest", listed, "manifest")
+
+
+def _absent(checkpoint: Checkpoint, path: str) -> str:
+    entry = checkpoint.folder.entries.get(path)
+    return "no such file" if entry is None else "no regular file of the folder"
 
 
 def _record(checkpoint: Checkpoint, ledger: Ledger) -> None:

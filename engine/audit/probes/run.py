@@ -44,7 +44,7 @@ def _guarded(ledger: Ledger, facts: tuple[str, ...], work: Callable[[], None]) -
         work()
     except NoEvidenceError as error:
         for fact in facts:
-            ledger.unknown(fact, error.text.en, error.text.zh)
+            ledger.unknown(fact, error.text.en, error.text.zh, error.wanted)
 
 
 def _record(checkpoint: Checkpoint, name: str | None, key: str) -> RunRecord:

@@ -21,7 +21,6 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     ledger.fact("audit.has_weights", bool(checkpoint.tensors))
     ledger.fact("audit.base_given", checkpoint.base is not None)
     ledger.fact("audit.base_weights", checkpoint.base is not None and bool(checkpoint.base.tensors))
-    ledger.fact("audit.is_chat", _is_chat(checkpoint))
     if intent.release_kind is not None:
         ledger.fact("audit.release_kind", intent.release_kind)
     else:
@@ -30,7 +29,7 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
         )
 
 
-def _is_chat(checkpoint: Checkpoint) -> bool:
+def is_chat(checkpoint: Checkpoint) -> bool:
     """Declared as chat, tuned by a chat paradigm, or shipping a template."""
     intent = checkpoint.intent
     config = checkpoint.tokenizer_config

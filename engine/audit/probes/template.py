@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.audit.ledger import ExpectedFrom, Ledger, Place
 from engine.audit.probes.generation import stop_ids
+from engine.audit.probes.subject import is_chat
 from engine.audit.probes.template_begin import begin
 from engine.audit.template.reading import EndOfTurn, Reading, end_of_turn, read_template
 from engine.audit.template.recorded import recorded_templates
@@ -24,7 +25,7 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     """State where templates are and what the one in effect writes."""
     sources = template_sources(checkpoint)
     source = template_in_effect(checkpoint)
-    ledger.fact("audit.template.expected", _expected(checkpoint, ledger))
+    ledger.fact("audit.template.expected", _expected(checkpoint))
     _presence(checkpoint, sources, ledger)
     ledger.count("audit.template.conflicts", _conflicts(sources))
     begin(checkpoint, ledger)
@@ -56,10 +57,10 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     ledger.count("audit.template.not_prefix", _not_prefix(source, reading))
 
 
-def _expected(checkpoint: Checkpoint, ledger: Ledger) -> bool:
+def _expected(checkpoint: Checkpoint) -> bool:
     """Whether the release is meant for chat; base models ship templates whose tokens they were never trained on."""
     base_model = checkpoint.intent.paradigm == "pretrain" and checkpoint.intent.chat is None
-    return ledger.value("audit.is_chat") is True and not base_model
+    return is_chat(checkpoint) and not base_model
 
 
 def _presence(checkpoint: Checkpoint, sources: tuple[TemplateSource, ...], ledger: Ledger) -> None:

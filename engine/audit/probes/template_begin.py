@@ -93,7 +93,11 @@ def _state_base(checkpoint: Checkpoint, ledger: Ledger) -> None:
         )
         return
     where = f"base/{before.prefix}tokenizer.json"
-    ledger.fact("audit.template.base_begins", adds, [Place(where, "$.post_processor", f"adds a begin token: {adds}")])
+    ledger.fact(
+        "audit.template.base_begins",
+        adds,
+        [Place(where, "$.post_processor", f"adds {'a' if adds else 'no'} begin token")],
+    )
 
 
 def adds_begin(files: TokenizerFiles) -> bool | None:

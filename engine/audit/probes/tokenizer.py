@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from engine.audit.documents import shown, written
 from engine.audit.ledger import Ledger, Place
 from engine.audit.template.reading import Reading, end_of_turn, read_template
 from engine.audit.tokenizers.files import TokenizerFiles, content, tokenizer_files
@@ -75,6 +76,9 @@ def _unusable(files: TokenizerFiles) -> Iterator[Place]:
         yield Place(name, "", files.json.problem, "a JSON object", "format")
     for fault in files.view.faults if files.view else ():
         yield Place(name, fault.at, fault.observed, fault.expected, "format")
+    for document in (files.config, files.special_tokens_map, files.added_tokens):
+        if document is not None and not isinstance(document.value, dict):
+            yield Place(document.path, "", document.problem or "no object", "a JSON object", "format")
 
 
 def _unseen(files: TokenizerFiles, ledger: Ledger) -> None:
@@ -135,7 +139,7 @@ def _disagreements(files: TokenizerFiles, view: Tokenizer) -> Iterator[Place]:
         path = files.added_tokens.path
         for name, number in files.added_tokens.mapping.items():
             if view.id_of(name) != number:
-                yield Place(path, f"$[{name!r:.60}]", f"{number!r:.20}", _id(view.id_of(name)), "tokenizer")
+                yield Place(path, f"$[{name!r:.60}]", shown(number, 20), _id(view.id_of(name)), "tokenizer")
     if files.special_tokens_map is not None:
         for role, value in files.special_tokens_map.mapping.items():
             text, other = content(value), content(files.settings.get(role))
@@ -235,14 +239,14 @@ def _changes(view: Tokenizer, base: Tokenizer, extended: bool) -> Iterator[Place
     if view.vocab != base.vocab:
         odd = next((text for text, id_ in base.vocab.items() if view.vocab.get(text) != id_), None)
         if odd is not None:
-            yield place("$.model.vocab", f"{odd!r:.60} = {view.vocab.get(odd)}", f"{base.vocab[odd]}")
+            yield place("$.model.vocab", f"{odd!r:.60} = {shown(view.vocab.get(odd))}", f"{base.vocab[odd]}")
         elif not extended:
             yield place("$.model.vocab", f"{len(view.vocab)} pieces", f"{len(base.vocab)} pieces")
     if view.merges[: len(base.merges)] != base.merges or (not extended and len(view.merges) != len(base.merges)):
         yield place("$.model.merges", f"{len(view.merges)} merges", f"the {len(base.merges)} merges of the base")
     for text, id_ in base.added_ids.items():
         if view.id_of(text) != id_:
-            yield place("$.added_tokens", f"{text!r:.60} = {view.id_of(text)}", f"{id_}")
+            yield place("$.added_tokens", f"{text!r:.60} = {shown(view.id_of(text))}", f"{id_}")
     if not extended:
         for text, id_ in view.added_ids.items():
             if base.id_of(text) is None:
@@ -250,9 +254,9 @@ def _changes(view: Tokenizer, base: Tokenizer, extended: bool) -> Iterator[Place
     for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
         ours, theirs = canonical(name, view.parts.get(name)), canonical(name, base.parts.get(name))
         if ours != theirs:
-            yield place(f"$.{name}", str(ours), str(theirs))
+            yield place(f"$.{name}", written(ours), written(theirs))
     if options(view) != options(base):
-        yield place("$.model", str(options(view)), str(options(base)))
+        yield place("$.model", written(options(view)), written(options(base)))
 
 
 def _padding(checkpoint: Checkpoint, files: TokenizerFiles, ledger: Ledger) -> None:
@@ -293,9 +297,9 @@ def _limits(checkpoint: Checkpoint, files: TokenizerFiles, view: Tokenizer, ledg
         short = isinstance(limit, int) and longest is not None and limit < longest
         if generates or short:
             wanted = "null" if generates else f"at least {longest}"
-            places.append(Place(view.path, "$.truncation.max_length", f"{limit!r:.20}", wanted, "config"))
+            places.append(Place(view.path, "$.truncation.max_length", shown(limit, 20), wanted, "config"))
     if isinstance(fill, dict) and generates:
-        places.append(Place(view.path, "$.padding", f"{fill.get('strategy')!r:.60}", "null", "config"))
+        places.append(Place(view.path, "$.padding", written(fill.get("strategy"), 60), "null", "config"))
     ledger.count("audit.tokenizer.baked_limits", places)
 
 

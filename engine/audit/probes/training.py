@@ -35,7 +35,7 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
         state = read_state(checkpoint)
     except NoEvidenceError as error:
         for fact in _FACTS:
-            ledger.unknown(_F + fact, error.text.en, error.text.zh)
+            ledger.unknown(_F + fact, error.text.en, error.text.zh, error.wanted)
         return
     _finished(checkpoint, state, ledger)
     _finite(checkpoint, state, ledger)

@@ -32,13 +32,15 @@ def scan(
     tensors: Iterable[TensorInfo],
     cache: Path | None = None,
     progress: Progress | None = None,
+    *,
+    hashing: bool = True,
 ) -> Scan:
-    """Read every regular file once.
+    """Read every regular file once; without ``hashing`` only the tensors.
 
     Args:
         tensors: whose numbers to look at; they may lie in any files of the folder.
         cache: folder that keeps the scans of unchanged files; None keeps none.
-        progress: called with the number of bytes that were read since the last call, from several threads.
+        progress: called with the number of bytes that were done since the last call, from several threads.
     """
     by_file: dict[str, list[TensorInfo]] = defaultdict(list)
     for tensor in tensors:
@@ -46,11 +48,12 @@ def scan(
     kept = ScanCache(cache)
 
     def one(path: str) -> FileScan:
-        return kept.scan(folder, path, by_file.get(path, []), progress or _silent)
+        return kept.scan(folder, path, by_file.get(path, []), progress or _silent, hashing=hashing)
 
     result = Scan()
     # Hashing and the numpy reductions let go of the interpreter's lock, so threads are enough.
-    largest_first = sorted(folder.files(), key=lambda entry: (-entry.size, entry.path))
+    wanted = [entry for entry in folder.files() if hashing or entry.path in by_file]
+    largest_first = sorted(wanted, key=lambda entry: (-entry.size, entry.path))
     with ThreadPoolExecutor(min(cpu_count() or 1, 8)) as pool:
         futures = {entry.path: pool.submit(one, entry.path) for entry in largest_first}
     for path, future in futures.items():
@@ -59,7 +62,8 @@ def scan(
         except (UnreadableError, OSError) as error:
             result.problems[path] = str(error)
             continue
-        result.hashes[path] = found.sha256
+        if found.sha256 is not None:
+            result.hashes[path] = found.sha256
         result.stats |= found.stats
     return result
 

@@ -31,7 +31,13 @@ class ScanCache:
         self._root = root
 
     def scan(
-        self, folder: Folder, path: str, tensors: Sequence[TensorInfo], progress: Callable[[int], None]
+        self,
+        folder: Folder,
+        path: str,
+        tensors: Sequence[TensorInfo],
+        progress: Callable[[int], None],
+        *,
+        hashing: bool,
     ) -> FileScan:
         """The scan of the file, from the cache if it is there.
 
@@ -40,21 +46,21 @@ class ScanCache:
         """
         entry = folder.entries[path]
         if self._root is None or entry.size < _SMALLEST:
-            return scan_file(folder, path, tensors, progress)
+            return scan_file(folder, path, tensors, progress, hashing=hashing)
         status = (folder.root / path).stat()
-        place = self._root / f"{_key(status, tensors)}.json"
+        place = self._root / f"{_key(status, tensors, hashing)}.json"
         kept = _read(place)
         if kept is not None:
             progress(entry.size)
             return kept
-        found = scan_file(folder, path, tensors, progress)
+        found = scan_file(folder, path, tensors, progress, hashing=hashing)
         if time.time() - max(status.st_mtime, status.st_ctime) > _SETTLED_SECONDS:
             _write(place, found)
         return found
 
 
-def _key(status: os.stat_result, tensors: Sequence[TensorInfo]) -> str:
-    identity = (VERSION, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+def _key(status: os.stat_result, tensors: Sequence[TensorInfo], hashing: bool) -> str:
+    identity = (VERSION, hashing, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     total = hashlib.sha256(repr(identity).encode())
     for tensor in sorted(tensors, key=lambda t: (t.offset, t.name)):
         total.update(f"{tensor.name}\0{tensor.dtype}\0{tensor.shape}\0{tensor.offset}\0{tensor.nbytes}\0".encode())

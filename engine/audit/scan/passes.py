@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from engine.audit.folder import ChangedError, Folder
 from engine.audit.scan.running import Running
@@ -18,14 +18,16 @@ MAX_TENSORS = 200_000
 
 @dataclass(frozen=True)
 class FileScan:
-    """Hash of a file, and stats of the tensors in it that could be scanned, by name."""
+    """Hash of a file, None if it was not asked for, and stats of the tensors in it that could be scanned, by name."""
 
-    sha256: str
+    sha256: str | None
     stats: dict[str, TensorStats]
 
 
-def scan_file(folder: Folder, path: str, tensors: Sequence[TensorInfo], progress: Callable[[int], None]) -> FileScan:
-    """Hash the file and scan its tensors in one pass of constant memory.
+def scan_file(
+    folder: Folder, path: str, tensors: Sequence[TensorInfo], progress: Callable[[int], None], *, hashing: bool = True
+) -> FileScan:
+    """Hash the file and scan its tensors in one pass of constant memory; without ``hashing`` read the tensors alone.
 
     Tensors that overlap another, or are beyond the first 200,000, get no stats.
 
@@ -33,14 +35,14 @@ def scan_file(folder: Folder, path: str, tensors: Sequence[TensorInfo], progress
         UnreadableError: if the file cannot be read.
         ChangedError: if it was not the same at the end as when it was listed.
     """
-    digest, stats = hashlib.sha256(), dict[str, TensorStats]()
+    digest, stats = hashlib.sha256() if hashing else None, dict[str, TensorStats]()
     size = folder.entries[path].size
     spans, shared = _spans(tensors, size)
     buffer = memoryview(bytearray(CHUNK_BYTES))
     with folder.open(path) as stream:
         at = 0
         for tensor in spans:
-            at = _hashed(stream, digest.update, buffer, at, tensor.offset, progress)
+            at = _passed(stream, digest, buffer, at, tensor.offset, progress)
             running = Running(tensor)
             step = _step(tensor, running.row_bytes)
             while at < tensor.offset + tensor.nbytes:
@@ -48,18 +50,19 @@ def scan_file(folder: Folder, path: str, tensors: Sequence[TensorInfo], progress
                 if wanted > len(buffer):
                     buffer = memoryview(bytearray(wanted))
                 chunk = _filled(stream, buffer[:wanted], path)
-                digest.update(chunk)
+                if digest is not None:
+                    digest.update(chunk)
                 running.feed(chunk)
                 progress(wanted)
                 at += wanted
             stats[tensor.name] = running.stats()
-        at = _hashed(stream, digest.update, buffer, at, size, progress)
+        _passed(stream, digest, buffer, at, size, progress)
         if stream.read(1):
             raise ChangedError(f"{path} grew while it was read")
     if not folder.unchanged(path):
         raise ChangedError(f"{path} changed while it was read")
     stats |= {name: stats[of] for name, of in shared.items() if of in stats}
-    return FileScan(digest.hexdigest(), stats)
+    return FileScan(digest.hexdigest() if digest is not None else None, stats)
 
 
 def _spans(tensors: Sequence[TensorInfo], size: int) -> tuple[list[TensorInfo], dict[str, str]]:
@@ -81,24 +84,27 @@ def _step(tensor: TensorInfo, row_bytes: int) -> int:
     return CHUNK_BYTES // unit * unit
 
 
-def _hashed(
-    stream: BinaryIO,
-    update: Callable[[memoryview], None],
+def _passed(
+    stream: io.FileIO,
+    digest: hashlib._Hash | None,
     buffer: memoryview,
     at: int,
     end: int,
     progress: Callable[[int], None],
 ) -> int:
-    """Read on to ``end`` for the hash alone; returns ``end``."""
+    """Read on to ``end`` for the hash alone, or skip what lies before; returns ``end``."""
+    if digest is None:
+        progress(max(end - at, 0))
+        return stream.seek(max(at, end))
     while at < end:
         chunk = _filled(stream, buffer[: min(CHUNK_BYTES, end - at)], "the file")
-        update(chunk)
+        digest.update(chunk)
         progress(len(chunk))
         at += len(chunk)
     return max(at, end)
 
 
-def _filled(stream: BinaryIO, part: memoryview, path: str) -> memoryview:
+def _filled(stream: io.FileIO, part: memoryview, path: str) -> memoryview:
     """``part`` filled with the next bytes.
 
     Raises:
@@ -106,7 +112,7 @@ def _filled(stream: BinaryIO, part: memoryview, path: str) -> memoryview:
     """
     have = 0
     while have < len(part):
-        count = stream.readinto(part[have:])  # type: ignore[attr-defined]
+        count = stream.readinto(part[have:])
         if not count:
             raise ChangedError(f"{path} became shorter while it was read")
         have += count

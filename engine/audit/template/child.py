@@ -25,7 +25,6 @@ import jinja2.nodes
 import jinja2.sandbox
 
 MORE_MEMORY_BYTES = 256 << 20
-CPU_SECONDS_EACH, CPU_SECONDS_ALL = 2, 4
 MAX_OUTPUT_CHARS = 1 << 18
 TODAY = datetime.datetime(2024, 7, 26, 12, tzinfo=datetime.UTC)
 
@@ -69,10 +68,10 @@ def _refuse(message: object = "") -> NoReturn:
     raise _Refused(str(message))
 
 
-def rendered(template: jinja2.Template, values: dict[str, Any]) -> dict[str, str]:
+def rendered(template: jinja2.Template, values: dict[str, Any], seconds: float) -> dict[str, str]:
     """One rendering: its text, or what the template refused, or the error."""
     try:
-        signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS_EACH)
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
         parts: list[str] = []
         size = 0
         for part in template.generate(copy.deepcopy(values)):
@@ -84,7 +83,7 @@ def rendered(template: jinja2.Template, values: dict[str, Any]) -> dict[str, str
     except _Refused as error:
         return {"refused": str(error)[:200]}
     except _TooLongError:
-        return {"error": f"takes more than {CPU_SECONDS_EACH} s", "last": "true"}
+        return {"error": f"takes more than {seconds:g} s", "last": "true"}
     except MemoryError:
         return {"error": f"takes more than {MORE_MEMORY_BYTES >> 20} MiB"}
     except RecursionError:
@@ -95,12 +94,12 @@ def rendered(template: jinja2.Template, values: dict[str, Any]) -> dict[str, str
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
-def limit() -> None:
+def limit(seconds: int) -> None:
     """Take away what a template could do harm with. Fails where the system has no such limits."""
     # Linux says in pages how large the process is; what jinja needs is in it already.
     now = int(pathlib.Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + MORE_MEMORY_BYTES,) * 2)
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS_ALL, CPU_SECONDS_ALL))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     for none in (resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC, resource.RLIMIT_CORE):
         resource.setrlimit(none, (0, 0))
     # Three descriptors are open; no fourth can be.
@@ -118,31 +117,33 @@ def write(answer: dict[str, str]) -> None:
     sys.stdout.buffer.flush()
 
 
-def main() -> None:
+def main(each: float, in_all: int) -> None:
     """Limits first, then the job, then the renderings one by one, each written before the next begins.
+
+    ``each`` and ``in_all`` are the seconds of processor time for one rendering, and for everything.
 
     The first line of the answer says that the limits hold, the second whether the template compiles.
     """
     environment().from_string("{{ 'what jinja imports on its first use' }}").render()
-    limit()
+    limit(in_all)
     job = json.loads(sys.stdin.buffer.read())
     write({})
     try:
-        signal.setitimer(signal.ITIMER_VIRTUAL, CPU_SECONDS_EACH)
+        signal.setitimer(signal.ITIMER_VIRTUAL, each)
         template = environment().from_string(job["template"])
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     except jinja2.TemplateSyntaxError as error:
         write({"error": f"line {error.lineno}: {error.message}"[:200]})
         return
     except _TooLongError:
-        write({"error": f"takes more than {CPU_SECONDS_EACH} s to compile"})
+        write({"error": f"takes more than {each:g} s to compile"})
         return
     except Exception as error:  # noqa: BLE001 - deep nesting, memory: whatever compiling comes to
         write({"error": f"{type(error).__name__}: {error}"[:200]})
         return
     write({})
     for values in job["renderings"]:
-        answer = rendered(template, values)
+        answer = rendered(template, values, each)
         too_long = answer.pop("last", None)
         write(answer)
         if too_long:
@@ -150,4 +151,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(float(sys.argv[1]), int(sys.argv[2]))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 WALL_SECONDS = 60.0
+CPU_SECONDS_EACH, CPU_SECONDS_ALL = 2.0, 4
 MAX_ANSWER_BYTES = 64 << 20
 _CHILD = Path(__file__).with_name("child.py")
 
@@ -43,7 +44,7 @@ def render(template: str, renderings: Sequence[Mapping[str, Any]]) -> list[Rende
     try:
         # -I: neither the environment nor the working directory has a say in what the child imports.
         process = subprocess.Popen(  # noqa: S603 - our own script; the template goes in as data
-            [sys.executable, "-I", "-B", str(_CHILD)],
+            [sys.executable, "-I", "-B", str(_CHILD), str(CPU_SECONDS_EACH), str(CPU_SECONDS_ALL)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from api.alerts import pagerduty, prometheus, webhooks, work
 from api.app import create_app
 from api.jobs import Pace, Worker
+from api.reader import Source
 from api.settings import Settings
 from api.store import jobs
 from tests.api.alerts.elsewhere import Elsewhere, elsewhere
@@ -86,16 +87,24 @@ def there(_there: Elsewhere) -> Elsewhere:
     return _there
 
 
-@pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory, _there: Elsewhere) -> Iterator[Service]:
+@pytest.fixture(
+    scope="session", params=["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.long])]
+)
+def service(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, _there: Elsewhere
+) -> Iterator[Service]:
     """With the real engine, shared: tests take groups of their own."""
     folder = tmp_path_factory.mktemp("alerts")
     (folder / "queries.yaml").write_text(QUERIES)
-    with a_service(folder, _there) as service:
+    changes = {}
+    if request.param == "postgresql":
+        changes["store_url"] = request.getfixturevalue("postgresql").new_database(request.getfixturevalue("migrated"))
+    with a_service(folder, _there, **changes) as service:
         yield service
 
 
-def a_service(folder: Path, there: Elsewhere, **changes: Any) -> Any:
+def a_service(folder: Path, there: Elsewhere, source: Source | None = None, **changes: Any) -> Any:
+    """A service of the test's own; with the fake engine as ``source`` it starts fast."""
     settings = Settings.model_validate(
         {
             "store_url": f"sqlite:///{folder}/store.db",
@@ -109,7 +118,7 @@ def a_service(folder: Path, there: Elsewhere, **changes: Any) -> Any:
             **changes,
         }
     )
-    return running(create_app(settings))
+    return running(create_app(settings, source=source))
 
 
 class running:  # noqa: N801 - used as a context manager

@@ -10,13 +10,14 @@ from api.settings import Settings, SettingsError
 from tests.api.alerts.conftest import a_service
 from tests.api.alerts.elsewhere import Elsewhere
 from tests.api.alerts.sent import alert, group, pagerduty
+from tests.api.fake_engine import SOURCE
 
 ROUTING_KEY = "0123456789abcdef0123456789abcdef"
 
 
 def test_a_case_is_an_incident_until_it_is_resolved(tmp_path: Path, there: Elsewhere) -> None:
     changes = {"webhooks": (), "prometheus_url": "", "pagerduty_events_url": f"{there.url}/v2/enqueue"}
-    with a_service(tmp_path, there, pagerduty_routing_key=ROUTING_KEY, **changes) as service:
+    with a_service(tmp_path, there, SOURCE, pagerduty_routing_key=ROUTING_KEY, **changes) as service:
         there.statuses = [429]
         service.post("alertmanager", group("paged", alert("Paged")))
         case = service.case("Paged")
@@ -29,8 +30,8 @@ def test_a_case_is_an_incident_until_it_is_resolved(tmp_path: Path, there: Elsew
         }
         payload = sent["payload"]
         assert payload["severity"] == "critical"
-        assert payload["summary"].startswith("Paged: node7:9400: Most likely")
-        assert payload["component"] == "hardware/gpu-off-the-bus"
+        assert payload["summary"].startswith("Paged: node7:9400: Xid 79 on node7")
+        assert payload["component"] == "numerics/overflow"
         assert payload["source"] == "paged"
         assert sent["links"][0]["href"].endswith(case["id"])
         url = f"/v1/cases/{case['id']}/resolution"

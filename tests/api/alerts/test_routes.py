@@ -9,6 +9,7 @@ from api.store import StoreError
 from tests.api.alerts.conftest import Service, a_service
 from tests.api.alerts.elsewhere import Elsewhere
 from tests.api.alerts.sent import JSON, NEXT_SECRET, SECRET, alert, group, hexed, incident, pagerduty, signed
+from tests.api.fake_engine import SOURCE
 
 GOOD = json.dumps(group("k", alert("Refused"))).encode()
 DEEP = b'{"groupKey": "k", "alerts": ' + b"[" * 5_000 + b"]" * 5_000 + b"}"
@@ -141,7 +142,7 @@ def test_trouble_of_our_own_is_an_error_that_senders_repeat(service: Service, mo
 def test_grafana_must_sign_where_a_secret_is_set(tmp_path: Any, there: Elsewhere) -> None:
     changes = {"grafana_secrets": SECRET, "prometheus_url": "", "pagerduty_secrets": ()}
     content = json.dumps(group("signed", alert("Signed"))).encode()
-    with a_service(tmp_path, there, **changes) as service:
+    with a_service(tmp_path, there, SOURCE, **changes) as service:
         url = "/v1/webhooks/grafana"
         assert service.client.post(url, content=content, headers=JSON).status_code == 401
         assert service.client.post(url, content=b"{}", headers=JSON).status_code == 401

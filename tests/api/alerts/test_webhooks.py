@@ -17,6 +17,7 @@ from api.store.jobs import Job
 from tests.api.alerts.conftest import Service, a_service
 from tests.api.alerts.elsewhere import Elsewhere
 from tests.api.alerts.sent import NEXT_SECRET, alert, group
+from tests.api.fake_engine import SOURCE
 
 NOW = 1_796_032_940.5
 KEY = base64.b64decode("c2VjcmV0" * 4)
@@ -119,7 +120,7 @@ async def test_only_addresses_of_the_settings_are_called(there: Elsewhere) -> No
 
 def test_a_tenant_is_not_told_of_cases_of_another(tmp_path: Path, there: Elsewhere) -> None:
     hook = {"url": f"{there.url}/hook", "secrets": NEXT_SECRET, "tenant": "other"}
-    with a_service(tmp_path, there, webhooks=json.dumps([hook]), prometheus_url="") as service:
+    with a_service(tmp_path, there, SOURCE, webhooks=json.dumps([hook]), prometheus_url="") as service:
         service.post("alertmanager", group("mine", alert("Mine")))
         service.case("Mine")
     assert there.requests == []

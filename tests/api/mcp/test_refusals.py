@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from mcp import Client
 
 from api.access import Caller, Scope
-from tests.api.mcp.conftest import Chat, a_server
+from tests.api.mcp.conftest import Chat, a_server, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -72,6 +72,32 @@ async def test_a_fault_of_ours_is_told_without_what_it_was(
     monkeypatch.setattr(service.state.cases, "open", break_down)
     told = await chat.refused("diagnose", report="loss is NaN")
     assert told.startswith("The tool failed through no fault of the arguments.")
+
+
+def nested(levels: int) -> Any:
+    return {"k": nested(levels - 1)} if levels else 1
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"files": {"a": nested(100)}},
+        {"report": "loss \ud800 is NaN"},
+        {"report": "\x00"},
+        {"report": "x" * 200_001},
+        {"observations": [{"name": "lr", "value": float("nan")}]},
+        {"observations": [{"name": "lr", "value": nested(50)}]},
+        {"series": [{"name": "loss", "values": ["nan", None, "x", [1]]}]},
+        {"log": "\x1b[31m" * 1_000},
+        {"facts": {"x" * 5_000: 1}},
+        {"facts": {"amp.loss_scale": 10**400}},
+    ],
+)
+async def test_whatever_is_sent_gets_an_answer_without_a_fault(chat: Chat, sent: dict[str, Any]) -> None:
+    result = await chat.result("diagnose", **sent)
+    text = text_of(result)
+    assert "no fault of the arguments" not in text
+    assert len(text.encode()) <= 2_000
 
 
 TOOLS = {

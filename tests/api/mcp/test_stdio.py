@@ -35,3 +35,9 @@ def test_without_the_sdk_it_says_what_to_install() -> None:
     assert done.stdout == ""
     assert "pip install 'traintriage[mcp]'" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_the_sdk_is_imported_only_where_it_is_used() -> None:
+    program = "import sys, api.app, api.cli.mcp; print('mcp' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "False\n"

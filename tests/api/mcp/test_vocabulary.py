@@ -19,6 +19,8 @@ def vocabulary() -> Vocabulary:
     [
         ("loss scale", "amp.loss_scale"),
         ("amp", "amp.loss_scale"),
+        ("lr", "lr.peak"),
+        ("precisi", "run.precision"),
         ("precision", "run.precision"),
         ("dtype", "run.precision"),
         ("gradient norm", "grad_norm.last"),
@@ -50,5 +52,6 @@ def test_facts_of_files_are_not_offered(vocabulary: Vocabulary) -> None:
 
 
 def test_nothing_fits(vocabulary: Vocabulary) -> None:
-    assert vocabulary.search("xyzzy", None, "en") == []
+    for query in ("xyzzy", "?!", " "):
+        assert vocabulary.search(query, None, "en") == []
     assert vocabulary.near("xyzzy", "cause") == []

@@ -15,7 +15,7 @@ from tests.api.slack import checker
 
 BOT_TOKEN, APP_TOKEN = "xoxb-1-of-the-test", "xapp-1-of-the-test"  # noqa: S105 - no secrets
 BOT_USER = "U0BOT"
-PATIENCE = 30.0  # seconds until a test gives up; nothing is measured by it
+PATIENCE = 15.0  # seconds until a test gives up; nothing is measured by it
 
 
 class FakeSlack:

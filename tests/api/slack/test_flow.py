@@ -15,7 +15,7 @@ from api.cases.events import Outcome, Source
 from api.store import jobs
 from api.store.jobs import Job
 from api.submission import Submission
-from tests.api.slack.fake_slack import FakeSlack
+from tests.api.slack.fake_slack import PATIENCE, FakeSlack
 from tests.api.slack.payloads import (
     CHANNEL,
     TEAM,
@@ -75,6 +75,10 @@ def settled(client: TestClient) -> None:
     kinds, store = ("slack.delivery", "slack.post"), client.app.state.store  # type: ignore[attr-defined]
 
     async def wait() -> None:
+        async with asyncio.timeout(PATIENCE):
+            await empty()
+
+    async def empty() -> None:
         while await store.read(lambda connection: jobs.any_due(connection, kinds, time.time() + 600)):
             await asyncio.sleep(0.02)
 
@@ -341,14 +345,12 @@ def test_the_answer_to_slack_does_not_wait_for_the_engine(
 def test_a_delivery_that_cannot_be_stored_is_not_acknowledged(
     client: TestClient, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = client.app.state.store  # type: ignore[attr-defined]
-
-    async def fails(*_: Any) -> Any:
+    def fails(*_: Any, **__: Any) -> Any:
         raise OSError("disk full")
 
     body = event("app_mention", text=REPORT)
     with monkeypatch.context() as patched:
-        patched.setattr(store, "run", fails)
+        patched.setattr(jobs, "enqueue", fails)
         answer = post_json(client, body)
     assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
     assert "disk" not in answer.text

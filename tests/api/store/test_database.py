@@ -146,6 +146,18 @@ def test_transactions_in_each_others_way_are_tried_again(postgresql: Server) -> 
     asyncio.run(work())
 
 
+def test_a_commit_on_sqlite_is_on_the_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
+    def settings(connection: Connection) -> list[Any]:
+        pragmas = ("journal_mode", "synchronous", "foreign_keys")
+        return [connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() for pragma in pragmas]
+
+    async def work() -> None:
+        async with open_store(f"sqlite:///{tmp_path}/new/folder/store.db") as store:
+            assert await store.run(settings) == ["wal", 2, 1]  # 2 is FULL
+
+    asyncio.run(work())
+
+
 def test_a_store_of_a_newer_version_is_refused(store_url: str) -> None:
     async def work() -> None:
         async with open_store(store_url) as store:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given as drawn
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from engine.audit import rope
@@ -295,8 +296,25 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Given:
     return causal_lm(tmp_path_factory.mktemp("scratch"))
 
 
-@drawn(changes=st.dictionaries(st.sampled_from(KEYS), VALUES, min_size=1, max_size=4), in_base=st.booleans())
+CHANGES = st.dictionaries(st.sampled_from(KEYS), VALUES, min_size=1, max_size=4)
+
+
+@settings(max_examples=25, deadline=None)
+@drawn(changes=CHANGES, in_base=st.booleans())
 def test_no_value_breaks_the_audit(changes: dict[str, Any], in_base: bool, scratch: Given, auditor: Auditor) -> None:
+    _breaks_nothing(changes, in_base, scratch, auditor)
+
+
+@pytest.mark.long
+@settings(max_examples=1_000, deadline=None)
+@drawn(changes=CHANGES, in_base=st.booleans())
+def test_no_value_of_a_thousand_breaks_the_audit(
+    changes: dict[str, Any], in_base: bool, scratch: Given, auditor: Auditor
+) -> None:
+    _breaks_nothing(changes, in_base, scratch, auditor)
+
+
+def _breaks_nothing(changes: dict[str, Any], in_base: bool, scratch: Given, auditor: Auditor) -> None:
     assert scratch.base is not None
     file = (scratch.base if in_base else scratch.root) / "config.json"
     before = file.read_text("utf-8")

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -73,9 +74,20 @@ def _replaced(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
 FILES = {name: _places(value) for name, value in (DOCUMENTS | ROWS).items()}
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_one_value_is_something_else(data: st.DataObject) -> None:
+    _one_value_is_something_else(data)
+
+
+@pytest.mark.long
+@settings(max_examples=1_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_one_value_is_something_else_a_thousand_times(data: st.DataObject) -> None:
+    _one_value_is_something_else(data)
+
+
+def _one_value_is_something_else(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(FILES)))
     content: Any = _replaced((DOCUMENTS | ROWS)[name], data.draw(st.sampled_from(FILES[name])), data.draw(VALUES))
     cut = data.draw(st.none() | st.floats(0, 1))

@@ -108,6 +108,16 @@ def test_a_file_that_is_cut_or_grows_since_it_was_listed_is_a_problem(tmp_path: 
         assert name not in found.hashes
 
 
+def test_without_hashing_only_the_tensors_are_read(tmp_path: Path) -> None:
+    numbers = np.arange(16, dtype=np.float32)
+    (tmp_path / "w.bin").write_bytes(b"head" * 2 + numbers.tobytes() + b"tail")
+    (tmp_path / "other.bin").write_bytes(b"x" * 100)
+    tensor = TensorInfo("w", "w.bin", "F32", (16,), 8, numbers.nbytes)
+    whole = scan(Folder.of(tmp_path), [tensor])
+    found = scan(Folder.of(tmp_path), [tensor], hashing=False)
+    assert (found.stats, found.hashes, found.problems) == (whole.stats, {}, {})
+
+
 def test_an_unchanged_file_is_not_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     big, cache = tmp_path / "model" / "w.bin", tmp_path / "cache"
     big.parent.mkdir()
@@ -116,7 +126,7 @@ def test_an_unchanged_file_is_not_read_twice(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("engine.audit.scan.cache._SETTLED_SECONDS", -1)
     first = scan(Folder.of(big.parent), [tensor], cache)
     assert list(cache.iterdir())
-    monkeypatch.setattr("engine.audit.scan.cache.scan_file", lambda *_: pytest.fail("the file was read again"))
+    monkeypatch.setattr("engine.audit.scan.cache.scan_file", lambda *_, **__: pytest.fail("the file was read again"))
     again = scan(Folder.of(big.parent), [tensor], cache)
     assert (again.hashes, again.stats) == (first.hashes, first.stats)
 

@@ -52,7 +52,15 @@ def test_evidence_against_is_told_of_the_cause_that_fell(talker: Talking) -> Non
 
 def test_what_was_read_of_a_pasted_log_is_told(talker: Talking) -> None:
     reply = talker("the run broke").say(LOG)
-    assert any("NaN" in line for line in reply.understood)
+    assert any("not finite" in line for line in reply.understood)
+
+
+def test_a_log_that_contradicts_an_answer_is_said_so(talker: Talking) -> None:
+    talking = talker(SLOW)
+    talking.say("loss.nan: no")
+    reply = talking.say(LOG)
+    assert any("An answer says otherwise" in line for line in reply.understood)
+    assert "An answer says otherwise" not in talking.say("yes").text
 
 
 def test_words_without_a_known_thing_are_kept_and_said_so(talker: Talking) -> None:
@@ -130,6 +138,15 @@ def test_how_tells_the_way_to_find_out(talker: Talking) -> None:
     asked = talking.last.question
     assert asked is not None
     assert asked.how in talking.say("how do I check that?").wished[0]
+
+
+def test_how_to_fix_it_says_whether_the_cause_is_decided(talker: Talking, knowledge: Knowledge) -> None:
+    talking = talker(SLOW)
+    assert "not decided" in talking.say("how do I fix it?").wished[0]
+    talking.say("optimizer.runs-on-cpu = yes")
+    wished = talking.say("what should I do?").wished
+    assert wished[0].startswith(f"For {knowledge.causes[HOST].title.en}")
+    assert any(remedy.do.en in wished[1] for remedy in knowledge.causes[HOST].remedies)
 
 
 def test_what_else_names_the_next_causes_and_checks(talker: Talking) -> None:

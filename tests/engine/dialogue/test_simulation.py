@@ -7,11 +7,14 @@ from collections import Counter
 from statistics import median
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine.diagnose import Diagnoser
 from engine.dialogue import Ending, Question
 from engine.dialogue.endings import DECIDED, MAX_PASSED
 from engine.knowledge.knowledge import Knowledge
+from engine.model.base import Lang
 from engine.model.kb import Cause
 from tests.engine.dialogue.talker import MAX_QUESTIONS, Talker, answer_of, telling_start
 
@@ -103,6 +106,22 @@ def test_after_the_end_one_may_go_on(diagnoser: Diagnoser) -> None:
     assert reply.question is not None
     before = reply.question.id
     assert talker.say("yes").question != before
+
+
+_ANYTHING = st.one_of(
+    st.text(max_size=60),
+    st.sampled_from(["yes", "no", "不知道", "1", "1, 2", "undo", "why", "why not 2", "how", "it was x",
+                     "the cause was y", "done", "loss is NaN", "step 1 loss nan lr 1", "排名", "0.3", "```\n{\n```"]),
+)  # fmt: skip
+
+
+@settings(max_examples=15)
+@given(messages=st.lists(_ANYTHING, min_size=1, max_size=6), lang=st.sampled_from(["en", "zh"]))
+def test_whatever_is_said_there_is_a_reply(diagnoser: Diagnoser, messages: list[str], lang: Lang) -> None:
+    talker = Talker(diagnoser, {"report": "训练很慢"}, lang)
+    talker.begin()
+    for message in messages:
+        assert talker.say(message).paragraphs
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -216,6 +216,7 @@ def test_ids_may_be_written_out(read: Read, simple: Question) -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [("why?", "why"), ("explain that", "why"), ("为什么", "why"), ("how do I check that?", "how"), ("怎么查", "how"),
+     ("how do I fix it?", "remedy"), ("怎么办", "remedy"),
      ("undo", "undo"), ("sorry, that was wrong", "undo"), ("刚才说错了", "undo"), ("撤回", "undo"),
      ("what else", "more"), ("还有什么", "more"),
      ("what else could it be?", "more"), ("其他还有什么", "more"), ("还有别的可能吗", "more"),
@@ -261,7 +262,7 @@ def test_a_report_is_no_wish(read: Read, simple: Question, text: str) -> None:
     assert turn.evidence == {"report": text}
 
 
-@pytest.mark.parametrize("text", ["why is the loss NaN?", "is it the data?", "是数据的问题吗"])
+@pytest.mark.parametrize("text", ["why is the loss NaN?", "is it the data?", "what is a spike", "是数据的问题吗"])
 def test_a_question_to_us_is_no_evidence_once_the_talk_is_on(
     read: Read, simple: Question, knowledge: Knowledge, text: str
 ) -> None:
@@ -269,6 +270,13 @@ def test_a_question_to_us_is_no_evidence_once_the_talk_is_on(
     assert turn.unclear
     assert not turn.tells_anything
     assert read(text, opening(knowledge, "en")).evidence == {"report": text}
+
+
+@pytest.mark.parametrize("text", ["thanks, the loss is NaN", "The loss is NaN. Thanks."])
+def test_politeness_is_no_answer(read: Read, simple: Question, text: str) -> None:
+    turn = read(text, simple)
+    assert (turn.findings, turn.unclear) == ({}, "")
+    assert "the loss is nan" in turn.evidence["report"].lower()
 
 
 def test_an_unclear_cause_is_asked_back(read: Read, simple: Question) -> None:

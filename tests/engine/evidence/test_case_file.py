@@ -23,6 +23,16 @@ def test_json_with_nan_is_understood() -> None:
     assert math.isnan(parse_document('{"series": [{"name": "loss", "values": [1.0, NaN]}]}')["series"][0]["values"][1])
 
 
+@pytest.mark.parametrize("text", ["a: {b: 1, b: 2}", '{"a": {"b": 1, "b": 2}}'])
+def test_keys_that_stand_twice_are_noted_where_they_may(text: str) -> None:
+    repeated: list[str] = []
+    assert parse_document(text, repeated) == {"a": {"b": 2}}
+    assert repeated == ["b"]
+    with pytest.raises(CaseError, match="'b' stands twice") as refused:
+        parse_document(text)
+    assert refused.value.repeats
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

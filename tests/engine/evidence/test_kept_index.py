@@ -9,8 +9,6 @@ import pytest
 from engine.evidence.text import TextReader, index_of
 from engine.evidence.vocabulary import Vocabulary
 from engine.inference import similarity
-from engine.knowledge.knowledge import Knowledge
-from engine.knowledge.load import load_knowledge
 
 REPORTS = [
     "Loss is NaN after 300 steps in fp16; bf16 is fine. We clip at 1.0.",
@@ -20,13 +18,8 @@ REPORTS = [
 
 
 @pytest.fixture(scope="module")
-def knowledge() -> Knowledge:
-    return load_knowledge()
-
-
-@pytest.fixture(scope="module")
-def vocabulary(knowledge) -> Vocabulary:
-    return Vocabulary(knowledge.facts, knowledge.findings, knowledge.lexicon)
+def vocabulary(real_vocabulary: Vocabulary) -> Vocabulary:
+    return real_vocabulary
 
 
 @pytest.mark.parametrize("report", REPORTS)

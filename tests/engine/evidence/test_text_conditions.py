@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.evidence.text import TextReader
-from engine.evidence.vocabulary import Vocabulary
 from engine.knowledge.knowledge import Knowledge
-from engine.knowledge.load import load_knowledge
 from engine.model.evidence import FactReading
 
 SUPPOSED = [
@@ -107,13 +105,8 @@ HAPPENED = [
 
 
 @pytest.fixture(scope="module")
-def knowledge() -> Knowledge:
-    return load_knowledge()
-
-
-@pytest.fixture(scope="module")
-def reader(knowledge: Knowledge) -> TextReader:
-    return TextReader(Vocabulary(knowledge.facts, knowledge.findings, knowledge.lexicon))
+def reader(real_reader: TextReader) -> TextReader:
+    return real_reader
 
 
 def said(reader: TextReader, text: str) -> set[str]:

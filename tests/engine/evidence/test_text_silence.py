@@ -5,15 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.evidence.text import TextReader
-from engine.evidence.vocabulary import Vocabulary
-from engine.knowledge.load import load_knowledge
 from engine.model.evidence import FindingReading
-
-
-@pytest.fixture(scope="module")
-def real_reader() -> TextReader:
-    knowledge = load_knowledge()
-    return TextReader(Vocabulary(knowledge.facts, knowledge.findings, knowledge.lexicon))
 
 
 @pytest.mark.parametrize(

@@ -8,20 +8,18 @@ from engine.evidence.configuration import read_config
 from engine.evidence.normalise import read_observations
 from engine.evidence.text import TextReader
 from engine.evidence.vocabulary import Vocabulary
-from engine.knowledge.load import load_knowledge
 from engine.model.case import Observation
 from engine.model.evidence import FindingReading
 
 
 @pytest.fixture(scope="module")
-def vocabulary() -> Vocabulary:
-    knowledge = load_knowledge()
-    return Vocabulary(knowledge.facts, knowledge.findings, knowledge.lexicon)
+def vocabulary(real_vocabulary: Vocabulary) -> Vocabulary:
+    return real_vocabulary
 
 
 @pytest.fixture(scope="module")
-def reader(vocabulary: Vocabulary) -> TextReader:
-    return TextReader(vocabulary)
+def reader(real_reader: TextReader) -> TextReader:
+    return real_reader
 
 
 @pytest.mark.parametrize(

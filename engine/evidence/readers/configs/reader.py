@@ -26,10 +26,13 @@ def read_configuration(stream: IO[bytes], label: str, limits: Limits) -> RunReco
     text = text_of(stream, limits, notes)
     syntax = syntax_of(text) or "yaml"
     options: Mapping[str, object] = {}
+    repeated: list[str] = []
     try:
-        options = options_of(text, syntax)
+        options = options_of(text, syntax, repeated)
     except ConfigSyntaxError as problem:
         notes.add(f"{problem}; it looks like a configuration ({syntax})")
+    for key in repeated:
+        notes.add(f"the key {key!r} stands twice: the last value counts")
     end = RunEnd("unknown", Source("measured", label, "a configuration"))
     lines = text.count("\n") + 1
     note = ReadNote(label, "configuration", len(options), lines)

@@ -8,7 +8,9 @@ import operator
 import re
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 
+from engine.evidence.case_file import noting, parse_document
 from engine.evidence.readers.configs.scripts import is_script, script_options
 
 _TABLE = re.compile(r"^\[{1,2}[\w.\-\" ]+\]{1,2}\s*(?:#.*)?$", re.MULTILINE)
@@ -70,16 +72,22 @@ def paths_of(options: Mapping[str, object]) -> list[str]:
     return paths
 
 
-def options_of(text: str, syntax: str) -> Mapping[str, object]:
-    """The options of a whole file.
+def options_of(text: str, syntax: str, repeated: list[str] | None = None) -> Mapping[str, object]:
+    """The options of a whole file; of a key that stands twice the last counts, and ``repeated`` gets its name.
 
     Raises:
         ConfigSyntaxError: for a text that is not of this syntax, or too large for a configuration.
     """
     if len(text) > _MOST_CHARS:
         raise ConfigSyntaxError(f"is larger than any configuration ({len(text)} characters)")
+    known = [] if repeated is None else repeated
     try:
-        found = _PARSERS[syntax](text)
+        if syntax == "json":
+            found = json.loads(text, object_pairs_hook=partial(noting, known))
+        elif syntax == "yaml":
+            found = parse_document(text, known)
+        else:
+            found = _PARSERS[syntax](text)
     except RecursionError:
         raise ConfigSyntaxError("is nested too deeply") from None
     except ValueError as error:  # of JSON, TOML and YAML alike
@@ -89,20 +97,10 @@ def options_of(text: str, syntax: str) -> Mapping[str, object]:
     return found
 
 
-def _json(text: str) -> object:
-    return json.loads(text)
-
-
 def _toml(text: str) -> object:
     import tomllib
 
     return tomllib.loads(text)
-
-
-def _yaml(text: str) -> object:
-    from engine.evidence.case_file import parse_document
-
-    return parse_document(text)
 
 
 def _python(text: str) -> object:
@@ -146,5 +144,5 @@ def _constant(node: ast.expr, known: Mapping[str, object]) -> object:
 
 
 _PARSERS: dict[str, Callable[[str], object]] = {
-    "json": _json, "toml": _toml, "yaml": _yaml, "python": _python, "script": script_options,
+    "toml": _toml, "python": _python, "script": script_options,
 }  # fmt: skip

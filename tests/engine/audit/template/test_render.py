@@ -9,6 +9,13 @@ from engine.audit.template.render import Rendering, UnrenderedError, render
 MESSAGES = {"messages": [{"role": "user", "content": "<é>"}], "add_generation_prompt": False}
 
 
+@pytest.fixture(autouse=True)
+def _less_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes too much of two seconds takes too much of a third of one as well."""
+    monkeypatch.setattr("engine.audit.template.render.CPU_SECONDS_EACH", 0.3)
+    monkeypatch.setattr("engine.audit.template.render.CPU_SECONDS_ALL", 1)
+
+
 def one(template: str) -> Rendering:
     return render(template, [MESSAGES])[0]
 

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from engine.diagnose import Diagnoser
 from engine.evidence.series import Series
-from engine.knowledge.load import load_knowledge
 from engine.model.case import Case
-
-
-@pytest.fixture(scope="module")
-def diagnoser() -> Iterator[Diagnoser]:
-    made = Diagnoser(load_knowledge(), check=False)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.evidence.signatures.literals import LONGEST, SHORTEST, needles
 from engine.evidence.signatures.patterns import widened, without_flags
-from engine.knowledge.load import load_knowledge
+from engine.knowledge.knowledge import Knowledge
 
 PATTERNS = [
     rb"Watchdog caught", rb"(?i)no space left on (?:device|volume)", rb"(?:connection|transport) endpoint .*lost",
@@ -60,6 +60,6 @@ def test_longer_words_with_a_word_of_their_set_in_them_are_left_out() -> None:
     assert needles(rb"(?:nodes? )?failing") == ((frozenset({b"failing"}),),)
 
 
-def test_every_signature_of_the_knowledge_base_has_words() -> None:
-    patterns = {one.id: one.pattern for one in load_knowledge().signatures.values()}
+def test_every_signature_of_the_knowledge_base_has_words(knowledge: Knowledge) -> None:
+    patterns = {one.id: one.pattern for one in knowledge.signatures.values()}
     assert [name for name, pattern in patterns.items() if not needles(widened(pattern) or b"")] == []

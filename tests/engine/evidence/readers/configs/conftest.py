@@ -13,13 +13,11 @@ from engine.evidence.readers.configs import FORMATS
 from engine.evidence.readers.lines import Limits
 from engine.evidence.series import RunRecord
 from engine.evidence.vocabulary import Vocabulary
-from engine.knowledge.load import load_knowledge
 
 
 @pytest.fixture(scope="session")
-def vocabulary() -> Vocabulary:
-    knowledge = load_knowledge()
-    return Vocabulary(knowledge.facts, knowledge.findings, knowledge.lexicon)
+def vocabulary(real_vocabulary: Vocabulary) -> Vocabulary:
+    return real_vocabulary
 
 
 def record_of(text: str) -> RunRecord:

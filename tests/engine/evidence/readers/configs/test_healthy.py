@@ -8,7 +8,6 @@ import pytest
 
 from engine.diagnose import Diagnoser
 from engine.evidence.normalise import Readings
-from engine.knowledge.load import load_knowledge
 from engine.model.case import Case
 
 TRAINER = """{"output_dir": "o", "per_device_train_batch_size": 8, "gradient_accumulation_steps": 4, "bf16": true,
@@ -46,11 +45,6 @@ train_on_inputs: true
 MODEL = """{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 8192, "vocab_size": 128256,
   "num_hidden_layers": 80, "max_position_embeddings": 8192, "torch_dtype": "bfloat16", "initializer_range": 0.02,
   "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 2, "temperature": 1.5, "max_length": 20}"""
-
-
-@pytest.fixture(scope="module")
-def diagnoser() -> Diagnoser:
-    return Diagnoser(load_knowledge())
 
 
 def as_case(read: Readings) -> Case:
