@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 import uuid
 from dataclasses import replace
@@ -12,7 +11,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from api.cases import checks
+from api.cases import checks, writing
 from api.cases.events import (
     Actor,
     Added,
@@ -20,26 +19,24 @@ from api.cases.events import (
     Doubted,
     Event,
     Evidence,
-    FileRef,
     Opened,
     Reopened,
     Resolved,
     Retracted,
-    Said,
     Source,
 )
-from api.cases.files import evidence_of, fetch_from, pieces_of
+from api.cases.files import evidence_of, fetch_from
 from api.cases.ranking import Ranked
 from api.cases.state import CaseState, state_of
 from api.cases.view import CaseView, Change
 from api.messages import say
 from api.problem import Problem
-from api.store import audit_log, cases
+from api.store import cases
 from api.store.cases import Asked, Head, RevisionTakenError
 from api.submission import StoredFile
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from sqlalchemy import Connection
 
@@ -115,10 +112,8 @@ class Cases:
         view = CaseView(replace(head, cause=_lead(ranked)), (event,), state, ranked)
 
         def work(connection: Connection) -> None:
-            cases.add(connection, view.head)
-            if link is not None:
-                _link_new(connection, caller.tenant, link, case_id)
-            self._append(connection, Change(caller, None, view), ranked, submission.files)
+            writing.add(connection, view.head, link)
+            writing.append(connection, Change(caller, None, view), submission.files, self.outbox)
 
         try:
             await self._store.run(work)
@@ -293,10 +288,7 @@ class Cases:
         """
 
         def work(connection: Connection) -> bool:
-            if not cases.remove(connection, caller.tenant, case_id):
-                return False
-            self._record(connection, caller, "case.deleted", case_id, {})
-            return True
+            return writing.remove(connection, caller, case_id, self._clock())
 
         if not await self._store.run(work):
             raise Problem("unknown-case", say("no-case"))
@@ -342,7 +334,7 @@ class Cases:
                     last = after.events[-1].model_copy(update={"body": await complete(view, after)})
                     after = replace(after, events=(*view.events, last), state=state_of((*view.events, last)))
                 try:
-                    await self._store.run(partial(self._commit, caller=caller, before=view, after=after, files=files))
+                    await self._store.run(partial(self._commit, Change(caller, view.ranked, after), view, files))
                 except RevisionTakenError:
                     continue
                 return after
@@ -365,48 +357,9 @@ class Cases:
         )
         return CaseView(head, events, state, ranked)
 
-    def _commit(
-        self, connection: Connection, caller: Caller, before: CaseView, after: CaseView, files: Sequence[StoredFile]
-    ) -> None:
-        cases.advance(connection, after.head, before.head.revision)
-        fresh = after.ranked if after.ranked is not before.ranked else None
-        self._append(connection, Change(caller, before.ranked, after), fresh, files)
-
-    def _append(
-        self, connection: Connection, change: Change, ranked: Ranked | None, files: Sequence[StoredFile]
-    ) -> None:
-        event, case_id = change.event, change.after.id
-        text = event.text()
-        cases.add_event(connection, case_id, event.seq, event.at, event.body.kind, text)
-        for file, ref in zip(files, _refs_of(event), strict=True):
-            cases.add_file(connection, case_id, ref.sha256, pieces_of(file.path))
-        if ranked is not None:
-            row = cases.Ranking(
-                event.seq,
-                ranked.kb_digest,
-                ranked.engine_version,
-                ranked.digest,
-                ranked.texts["en"],
-                ranked.texts["zh"],
-            )
-            cases.add_ranking(connection, case_id, row)
-        for notice in self.outbox:
-            notice(connection, change)
-        kept = {"seq": event.seq, "event": hashlib.sha256(text).hexdigest(), "ranking": change.after.ranked.digest}
-        self._record(connection, change.caller, f"case.{event.body.kind}", case_id, kept)
-
-    def _record(
-        self, connection: Connection, caller: Caller, action: str, case_id: str, data: Mapping[str, Any]
-    ) -> None:
-        audit_log.record(
-            connection,
-            at=self._clock(),
-            tenant=caller.tenant,
-            actor=caller.id,
-            action=action,
-            subject=case_id,
-            data=data,
-        )
+    def _commit(self, change: Change, before: CaseView, files: Sequence[StoredFile], connection: Connection) -> None:
+        cases.advance(connection, change.after.head, before.head.revision)
+        writing.append(connection, change, files, self.outbox)
 
 
 def moves(before: CaseState, after: CaseState) -> bool:
@@ -414,15 +367,6 @@ def moves(before: CaseState, after: CaseState) -> bool:
     return (before.document, before.files, before.facts, before.passed) != (
         after.document, after.files, after.facts, after.passed,
     )  # fmt: skip
-
-
-def _link_new(connection: Connection, tenant: str, link: tuple[str, str], case_id: str) -> None:
-    kind, ref = link
-    linked = cases.linked(connection, tenant, kind, ref)
-    other = cases.head(connection, tenant, linked) if linked is not None else None
-    if other is not None and other.status == "open":
-        raise RevisionTakenError
-    cases.link(connection, tenant, kind, ref, case_id)
 
 
 def _actor(caller: Caller) -> Actor:
@@ -442,7 +386,3 @@ def _title(evidence: Evidence) -> str:
     names = [file.name for file in evidence.files] or list(evidence.document.get("files", {}))
     names = names or [str(item["name"]) for item in evidence.document.get("observations", ())]
     return ", ".join(names) or "case"
-
-
-def _refs_of(event: Event) -> tuple[FileRef, ...]:
-    return event.body.evidence.files if isinstance(event.body, Opened | Added | Said) else ()

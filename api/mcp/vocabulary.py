@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,8 +22,9 @@ _WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
 _READ_FROM_FILES = "audit."  # facts that only an audit of the files can know
 _IN_ID, _IN_ALIAS, _IN_TITLE = 4.0, 3.0, 2.0
 _BEGINS = 0.5  # of that, for a word that is only the beginning of one
-_TOGETHER = 6.0  # for all words next to each other
+_TOGETHER = 2.0  # times as much where all words stand next to each other
 _FITS = 0.6  # of the best score
+_NEAR = 0.5  # of what all words in an id would score
 
 
 @dataclass(frozen=True)
@@ -33,14 +36,14 @@ class _Entry:
     text: str
 
     def score(self, asked: _Asked) -> float:
-        """Each word asked for counts once, and all of them together once more."""
+        """Each word asked for counts once, by its best form."""
         score = sum(weight * max(self.words.get(form, 0.0) for form in forms) for forms, weight in asked.words)
-        return score + (_TOGETHER if asked.text in self.text else 0.0)
+        return score * (_TOGETHER if asked.text in self.text else 1.0)
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is looked for: the forms that each word may have, and how much they count."""
+    """What is looked for: the forms that each word may have, and how much they tell."""
 
     words: tuple[tuple[tuple[str, ...], float], ...]
     text: str
@@ -58,7 +61,7 @@ class Vocabulary:
             *(_entry("cause", cause.id, cause.title) for cause in knowledge.active_causes.values()),
             *(_entry("check", check.id, check.title) for check in knowledge.checks.values()),
         ]
-        self._known = frozenset(word for entry in self._entries for word in entry.words)
+        self._known = Counter(word for entry in self._entries for word in entry.words)
 
     def search(self, query: str, kind: Kind | None, lang: Lang) -> list[FactEntry]:
         """What has any of the words asked for, best first, facts before findings; of another kind only if asked."""
@@ -76,8 +79,9 @@ class Vocabulary:
         if close:
             return close
         asked = self._asked(name[:100])
+        enough = _NEAR * _IN_ID * sum(weight for _, weight in asked.words)
         scored = [(entry.score(asked), entry.id) for entry in self._entries if entry.kind in kinds]
-        return [id_ for score, id_ in sorted(scored, key=lambda item: -item[0])[:3] if score >= _IN_ID]
+        return [id_ for score, id_ in sorted(scored, key=lambda item: -item[0])[:3] if score >= enough > 0]
 
     def _asked(self, query: str) -> _Asked:
         words = _WORD.findall(query.lower())
@@ -85,10 +89,14 @@ class Vocabulary:
         return _Asked(tuple(item for item in forms if item[0]), f" {' '.join(words)} " if words else "\0")
 
     def _forms(self, word: str) -> tuple[tuple[str, ...], float]:
-        """A word that nothing has stands for those that begin with it."""
+        """The rarer, the more a word tells. One that nothing has stands for those that begin with it."""
         if word in self._known:
-            return (word,), 1.0
-        return tuple(other for other in self._known if len(word) > 2 and other.startswith(word)), _BEGINS
+            return (word,), self._rarity(word)
+        forms = tuple(other for other in self._known if len(word) > 2 and other.startswith(word))
+        return forms, _BEGINS * max(map(self._rarity, forms), default=0.0)
+
+    def _rarity(self, word: str) -> float:
+        return math.log(len(self._entries) / self._known[word])
 
     def _shown(self, entry: _Entry, lang: Lang) -> FactEntry:
         if entry.kind == "fact":

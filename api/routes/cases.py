@@ -1,19 +1,14 @@
 """``/v1/cases``: an incident that lives: evidence and answers come in, the ranking follows, the cause is confirmed."""
 
-import json
-from collections.abc import Mapping
-from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from api.access import Scope, caller_of, needs
-from api.cases import history, live
-from api.cases.conversation import Conversation
 from api.cases.events import Answers, Doubted, Outcome
 from api.cases.out import (
     CaseOut,
@@ -21,38 +16,32 @@ from api.cases.out import (
     Feedback,
     Message,
     MessageOut,
-    Replay,
     Retraction,
     Status,
-    Timeline,
     after,
     case_text,
     cursor,
     summary,
 )
-from api.cases.post_mortem import post_mortem
-from api.cases.service import Cases
 from api.cases.view import CaseView
-from api.described import POST_PROBLEMS, REPLAY_HEADER, case_body, json_or_yaml, problems
-from api.exchange import VARY, LangParameters, answer_data, expert_of
+from api.described import POST_PROBLEMS, case_body, problems
+from api.exchange import VARY, LangParameters, answer_data
 from api.idempotency import IdempotentRoute
 from api.messages import say
 from api.problem import invalid_input
+from api.routes.case_parts import READ, WRITE, CaseIdPath, answered, cases_of, conversation_of, request_body
 from api.routes.diagnoses import EXAMPLE_CASE
 from api.store.cases import Asked
 from api.submission import read_model, receive
 from api.validation import FieldError
 from engine.dialogue import Reply
 from engine.model.base import Frozen, Lang
-from engine.model.diagnosis import Diagnosis, WhyNotOut
 from engine.model.kb import CauseId
 
 router = APIRouter(prefix="/v1/cases", tags=["cases"], route_class=IdempotentRoute)
 
-CaseIdPath = Annotated[str, Path(description="Id of the case, from the answer to POST /v1/cases.")]
 _READING = ("bad-multipart", "not-ready", "busy", "reading-timeout", *POST_PROBLEMS)
 _CHANGING = ("unknown-case", "case-resolved", "case-changed", *POST_PROBLEMS)
-_READ, _WRITE = [needs(Scope.CASES_READ)], [needs(Scope.CASES_WRITE)]
 
 
 class OpenParameters(LangParameters):
@@ -71,36 +60,14 @@ class ListParameters(Frozen):
     cursor: str | None = Field(None, max_length=200, description="From the 'next' of the page before.")
 
 
-class CauseParameters(LangParameters):
-    """The cause that is asked about."""
-
-    cause: CauseId = Field(description="Id of the cause, as in /v1/causes.")
-
-
-def _example(name: str) -> Any:
-    """A real answer, shortened."""
-    return json.loads((files("api") / "static" / "cases" / f"{name}.json").read_text("utf-8"))
-
-
-def _answers(name: str, *slugs: str, status: int = 200, posted: bool = True) -> dict[int | str, dict[str, Any]]:
-    good: dict[str, Any] = {"content": {"application/json": {"example": _example(name)}}}
-    if posted:
-        good["headers"] = REPLAY_HEADER
-    return {status: good, **problems(*slugs)}
-
-
-def _request(model: str, example: Mapping[str, Any]) -> dict[str, Any]:
-    return {"requestBody": json_or_yaml(model, dict(example))}
-
-
 @router.post(
     "",
     operation_id="create_case",
     summary="Open a case",
     status_code=201,
     response_model=CaseOut,
-    dependencies=_WRITE,
-    responses=_answers("case", "empty-case", *_READING, status=201),
+    dependencies=WRITE,
+    responses=answered("case", "empty-case", *_READING, status=201),
     openapi_extra={"requestBody": case_body(dict(EXAMPLE_CASE))},
 )
 async def create_case(request: Request, query: Annotated[OpenParameters, Query()]) -> Response:
@@ -116,8 +83,8 @@ async def create_case(request: Request, query: Annotated[OpenParameters, Query()
     operation_id="list_cases",
     summary="List cases",
     response_model=CasePage,
-    dependencies=_READ,
-    responses=_answers("page", "invalid-input", posted=False),
+    dependencies=READ,
+    responses=answered("page", "invalid-input", posted=False),
 )
 async def list_cases(request: Request, query: Annotated[ListParameters, Query()]) -> Response:
     """The cases of the tenant, those changed last first."""
@@ -141,8 +108,8 @@ async def list_cases(request: Request, query: Annotated[ListParameters, Query()]
     operation_id="get_case",
     summary="Read a case",
     response_model=CaseOut,
-    dependencies=_READ,
-    responses=_answers("case", "unknown-case", "invalid-input", posted=False),
+    dependencies=READ,
+    responses=answered("case", "unknown-case", "invalid-input", posted=False),
 )
 async def get_case(request: Request, case_id: CaseIdPath, query: Annotated[LangParameters, Query()]) -> Response:
     """The case as it stands, with the diagnosis as it was answered after the last change."""
@@ -170,8 +137,8 @@ async def delete_case(request: Request, case_id: CaseIdPath) -> Response:
     operation_id="add_evidence",
     summary="Add evidence",
     response_model=CaseOut,
-    dependencies=_WRITE,
-    responses=_answers("case", "empty-case", "unknown-case", "case-resolved", "case-changed", *_READING),
+    dependencies=WRITE,
+    responses=answered("case", "empty-case", "unknown-case", "case-resolved", "case-changed", *_READING),
     openapi_extra={"requestBody": case_body({"log": ["step 4120 | loss nan | grad norm inf"]})},
 )
 async def add_evidence(request: Request, case_id: CaseIdPath, query: Annotated[LangParameters, Query()]) -> Response:
@@ -187,9 +154,9 @@ async def add_evidence(request: Request, case_id: CaseIdPath, query: Annotated[L
     operation_id="answer_check",
     summary="Answer a check or a question",
     response_model=CaseOut,
-    dependencies=_WRITE,
-    responses=_answers("case", *_CHANGING),
-    openapi_extra=_request("Answers", {"asked": "loss.nan", "findings": {"loss.nan": "present"}}),
+    dependencies=WRITE,
+    responses=answered("case", *_CHANGING),
+    openapi_extra=request_body("Answers", {"asked": "loss.nan", "findings": {"loss.nan": "present"}}),
 )
 async def answer_check(request: Request, case_id: CaseIdPath, query: Annotated[LangParameters, Query()]) -> Response:
     """What a proposed check or question came to, or anything else that is known by its canonical id.
@@ -207,9 +174,9 @@ async def answer_check(request: Request, case_id: CaseIdPath, query: Annotated[L
     operation_id="send_message",
     summary="Talk about a case",
     response_model=MessageOut,
-    dependencies=_WRITE,
-    responses=_answers("message", *_CHANGING),
-    openapi_extra=_request("Message", {"text": "yes, and the gradient norm was inf one step before"}),
+    dependencies=WRITE,
+    responses=answered("message", *_CHANGING),
+    openapi_extra=request_body("Message", {"text": "yes, and the gradient norm was inf one step before"}),
 )
 async def send_message(request: Request, case_id: CaseIdPath, query: Annotated[LangParameters, Query()]) -> Response:
     """A message of the dialogue: an answer to what was asked last, numbers, pasted lines, free text, or a wish.
@@ -227,8 +194,8 @@ async def send_message(request: Request, case_id: CaseIdPath, query: Annotated[L
     operation_id="get_question",
     summary="Read what is asked next",
     response_model=Reply,
-    dependencies=_READ,
-    responses=_answers("question", "unknown-case", "not-ready", "invalid-input", posted=False),
+    dependencies=READ,
+    responses=answered("question", "unknown-case", "not-ready", "invalid-input", posted=False),
 )
 async def get_question(request: Request, case_id: CaseIdPath, query: Annotated[LangParameters, Query()]) -> Response:
     """The ranking so far and the most informative question in plain words, or the end of the dialogue."""
@@ -242,9 +209,9 @@ async def get_question(request: Request, case_id: CaseIdPath, query: Annotated[L
     operation_id="retract_event",
     summary="Take back an event",
     response_model=CaseOut,
-    dependencies=_WRITE,
-    responses=_answers("case", "unknown-event", *_CHANGING),
-    openapi_extra=_request("Retraction", {"seq": 2, "reason": "the log was of another run"}),
+    dependencies=WRITE,
+    responses=answered("case", "unknown-event", *_CHANGING),
+    openapi_extra=request_body("Retraction", {"seq": 2, "reason": "the log was of another run"}),
 )
 async def retract_event(request: Request, case_id: CaseIdPath, query: Annotated[LangParameters, Query()]) -> Response:
     """What an earlier event said does not hold; the event stays in the timeline, and a retraction can be retracted."""
@@ -254,28 +221,14 @@ async def retract_event(request: Request, case_id: CaseIdPath, query: Annotated[
     return _case(view, lang)
 
 
-@router.get(
-    "/{case_id}/explanation",
-    operation_id="explain_case",
-    summary="Ask why a cause leads, or does not",
-    response_model=WhyNotOut,
-    dependencies=_READ,
-    responses=_answers("explanation", "unknown-case", "unknown-id", "not-ready", "invalid-input", posted=False),
-)
-async def explain_case(request: Request, case_id: CaseIdPath, query: Annotated[CauseParameters, Query()]) -> Response:
-    """For the case as it stands: what speaks for the cause and against it, what is missing, what would bring it up."""
-    lang = query.chosen(request)
-    return answer_data(await cases_of(request).explain(caller_of(request), case_id, query.cause, lang), lang)
-
-
 @router.post(
     "/{case_id}/resolution",
     operation_id="resolve_case",
     summary="Resolve a case",
     response_model=CaseOut,
     dependencies=[needs(Scope.CASES_RESOLVE)],
-    responses=_answers("resolved", "unknown-case", "case-changed", *POST_PROBLEMS),
-    openapi_extra=_request(
+    responses=answered("resolved", "unknown-case", "case-changed", *POST_PROBLEMS),
+    openapi_extra=request_body(
         "Outcome",
         {
             "cause": "numerics/fp16-activation-overflow",
@@ -300,7 +253,7 @@ async def resolve_case(request: Request, case_id: CaseIdPath, query: Annotated[L
     summary="Open a resolved case again",
     response_model=CaseOut,
     dependencies=[needs(Scope.CASES_RESOLVE)],
-    responses=_answers("case", "unknown-case", "case-open", "case-changed", "invalid-input", posted=False),
+    responses=answered("case", "unknown-case", "case-open", "case-changed", "invalid-input", posted=False),
 )
 async def reopen_case(request: Request, case_id: CaseIdPath, query: Annotated[LangParameters, Query()]) -> Response:
     """The resolution does not hold after all."""
@@ -313,9 +266,9 @@ async def reopen_case(request: Request, case_id: CaseIdPath, query: Annotated[La
     operation_id="create_feedback",
     summary="Say that a ranked cause is wrong, or right",
     response_model=CaseOut,
-    dependencies=_WRITE,
-    responses=_answers("case", "unknown-case", "case-changed", *POST_PROBLEMS),
-    openapi_extra=_request("Feedback", {"cause": "numerics/fp16-activation-overflow", "verdict": "wrong"}),
+    dependencies=WRITE,
+    responses=answered("case", "unknown-case", "case-changed", *POST_PROBLEMS),
+    openapi_extra=request_body("Feedback", {"cause": "numerics/fp16-activation-overflow", "verdict": "wrong"}),
 )
 async def create_feedback(request: Request, case_id: CaseIdPath, query: Annotated[LangParameters, Query()]) -> Response:
     """Kept for those who review the knowledge. It moves no ranking, an opinion being no evidence."""
@@ -323,110 +276,6 @@ async def create_feedback(request: Request, case_id: CaseIdPath, query: Annotate
     given = await read_model(request, Feedback)
     doubt = Doubted.model_validate(given.model_dump())
     return _case(await cases_of(request).feedback(caller_of(request), case_id, doubt), lang)
-
-
-@router.get(
-    "/{case_id}/timeline",
-    operation_id="get_timeline",
-    summary="Read what happened to a case",
-    response_model=Timeline,
-    dependencies=_READ,
-    responses=_answers("timeline", "unknown-case", "not-ready", "invalid-input", posted=False),
-)
-async def get_timeline(request: Request, case_id: CaseIdPath, query: Annotated[LangParameters, Query()]) -> Response:
-    """Every event: who, when, what, and the first causes after it."""
-    lang = query.chosen(request)
-    knowledge = expert_of(request).knowledge
-    return answer_data(await history.timeline(cases_of(request), caller_of(request), case_id, knowledge, lang), lang)
-
-
-@router.get(
-    "/{case_id}/rankings/{revision}",
-    operation_id="get_ranking",
-    summary="Read a diagnosis of the past",
-    response_model=Diagnosis,
-    dependencies=_READ,
-    responses=_answers("ranking", "unknown-case", "unknown-event", "invalid-input", posted=False),
-)
-async def get_ranking(
-    request: Request,
-    case_id: CaseIdPath,
-    revision: Annotated[int, Path(ge=1, description="Number of the event after which it was made.")],
-    query: Annotated[LangParameters, Query()],
-) -> Response:
-    """The diagnosis after an event, byte for byte as it was answered then."""
-    lang = query.chosen(request)
-    kept = await cases_of(request).ranking(caller_of(request), case_id, revision)
-    return Response(kept.texts[lang], headers={"Content-Language": lang, **VARY}, media_type="application/json")
-
-
-@router.get(
-    "/{case_id}/replay",
-    operation_id="get_replay",
-    summary="Work out every ranking again",
-    response_model=Replay,
-    dependencies=_READ,
-    responses=_answers("replay", "unknown-case", "not-ready", "busy", "reading-timeout", "invalid-input", posted=False),
-)
-async def get_replay(request: Request, case_id: CaseIdPath) -> Response:
-    """From the events alone, by the knowledge in use, compared byte for byte with what was answered.
-
-    With the same knowledge and engine everything is the same; with a newer one it shows what would rank otherwise.
-    """
-    knowledge = expert_of(request).knowledge
-    answer = await history.replay(cases_of(request), caller_of(request), case_id, knowledge)
-    return Response(answer.model_dump_json(), media_type="application/json")
-
-
-@router.get(
-    "/{case_id}/post-mortem",
-    operation_id="get_post_mortem",
-    summary="Draft a post-mortem",
-    dependencies=_READ,
-    response_class=Response,
-    responses={
-        200: {"content": {"text/markdown": {"schema": {"type": "string"}, "example": "# Loss became NaN\n"}}},
-        **problems("unknown-case", "not-ready", "invalid-input"),
-    },
-)
-async def get_post_mortem(request: Request, case_id: CaseIdPath, query: Annotated[LangParameters, Query()]) -> Response:
-    """A draft in Markdown: what happened when, the cause and what speaks for it, what was ruled out, what was done."""
-    lang = query.chosen(request)
-    knowledge = expert_of(request).knowledge
-    text = await post_mortem(cases_of(request), caller_of(request), case_id, knowledge, lang)
-    headers = {"Content-Language": lang, **VARY}
-    return Response(text, headers=headers, media_type="text/markdown")
-
-
-@router.get(
-    "/{case_id}/events",
-    operation_id="list_events",
-    summary="Follow a case",
-    dependencies=_READ,
-    response_class=StreamingResponse,
-    responses={
-        200: {"content": {"text/event-stream": {"schema": {"type": "string"}, "example": live.EXAMPLE}}},
-        **problems("unknown-case", "not-ready", "busy", "invalid-input"),
-    },
-)
-async def list_events(request: Request, case_id: CaseIdPath, query: Annotated[LangParameters, Query()]) -> Response:
-    """Server-sent events: everything so far, then each change as it comes, in the form of the timeline.
-
-    `Last-Event-ID` asks for what came after an event, as browsers do when they connect again.
-    """
-    return await live.stream(request, cases_of(request), caller_of(request), case_id, query.chosen(request))
-
-
-def cases_of(request: Request) -> Cases:
-    """The cases of the app that serves ``request``."""
-    cases: Cases = request.app.state.cases
-    return cases
-
-
-def conversation_of(request: Request) -> Conversation:
-    """The dialogue about them."""
-    conversation: Conversation = request.app.state.conversation
-    return conversation
 
 
 def _case(view: CaseView, lang: Lang, status: int = 200) -> Response:

@@ -88,8 +88,8 @@ def test_a_case_with_a_key_twice_is_refused_and_a_configuration_says_so(
     assert code == 2
     assert "'report'" in document["detail"]
     for name, text in (
-        ("config.yaml", "learning_rate: 1e-4\nfp16: true\nlearning_rate: 2e-4\n"),
-        ("config.json", '{"learning_rate": 1e-4, "fp16": true, "learning_rate": 2e-4}'),
+        ("config.yaml", "learning_rate: 1e-4\nfp16: true\nper_device_train_batch_size: 4\nlearning_rate: 2e-4\n"),
+        ("config.json", '{"learning_rate": 1e-4, "per_device_train_batch_size": 4, "learning_rate": 2e-4}'),
     ):
         (tmp_path / name).write_text(text)
         _, document = run_json(capsys, "diagnose", tmp_path / name)

@@ -13,7 +13,7 @@ from aiohttp import WSMsgType, web
 
 from tests.api.slack import checker
 
-BOT_TOKEN, APP_TOKEN = "xoxb-1-of-the-test", "xapp-1-of-the-test"  # noqa: S105 - no secrets
+BOT_TOKEN, APP_TOKEN = "xoxb-1-of-the-test", "xapp-1-of-the-test"
 BOT_USER = "U0BOT"
 PATIENCE = 15.0  # seconds until a test gives up; nothing is measured by it
 
@@ -131,7 +131,12 @@ class FakeSlack:
             self.complaints += checker.of_message(arguments, self.people)
             self._posted += 1
             ts = arguments.get("ts") or f"1700000000.{self._posted:06d}"
-            posted = {"text": arguments["text"], "ts": ts, "metadata": arguments.get("metadata"), "user": BOT_USER}
+            posted = {
+                "text": arguments["text"],
+                "ts": ts,
+                "metadata": _value(arguments.get("metadata", "")),
+                "user": BOT_USER,
+            }
             self.threads.setdefault(str(arguments.get("thread_ts") or ts), []).append(posted)
             channel = arguments["channel"]
             channel = f"D{channel[1:]}" if channel.startswith("U") else channel
@@ -175,7 +180,10 @@ class FakeSlack:
         return web.Response(status=status, content_type=kind, body=content, headers=headers)
 
 
-def _value(text: str) -> Any:
+def _value(text: Any) -> Any:
+    """What an argument means that comes as JSON inside a form, or inside JSON."""
+    if not isinstance(text, str):
+        return text
     try:
         value = json.loads(text)
     except ValueError:

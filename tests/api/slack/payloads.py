@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from api.slack.verify import signature
 
-SECRET = "8f742231b10e8888abcd99yyyzzz85a5"  # noqa: S105 - of Slack's own documentation, with two letters changed
+SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 TEAM, CHANNEL, USER = "T0TEST", "C0TRAIN", "U0ANNA"
 PATH = "/v1/slack/events"
 _numbers = itertools.count(1)

@@ -74,13 +74,13 @@ def settled(client: TestClient) -> None:
 
     kinds, store = ("slack.delivery", "slack.post"), client.app.state.store  # type: ignore[attr-defined]
 
+    def is_busy(connection: Any) -> bool:
+        return jobs.any_due(connection, kinds, time.time() + 600)
+
     async def wait() -> None:
         async with asyncio.timeout(PATIENCE):
-            await empty()
-
-    async def empty() -> None:
-        while await store.read(lambda connection: jobs.any_due(connection, kinds, time.time() + 600)):
-            await asyncio.sleep(0.02)
+            while await store.read(is_busy):  # noqa: ASYNC110 - nobody tells when the last job is done
+                await asyncio.sleep(0.02)
 
     client.portal.call(wait)  # type: ignore[union-attr]
 

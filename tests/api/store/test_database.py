@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection, text
+from sqlalchemy.util import await_only
 
 from api.store import Store, StoreError
 from tests.api.postgres import Server
@@ -62,16 +63,24 @@ def test_a_failed_part_of_a_transaction_can_be_left_out(store_url: str) -> None:
 
 
 def test_readers_see_one_state_and_wait_for_no_writer(store_url: str) -> None:
-    reading, written = threading.Event(), threading.Event()
-
-    def read_twice(connection: Connection) -> tuple[list[int], list[int]]:
-        before = numbers(connection)
-        reading.set()
-        # PostgreSQL works on the event loop, which must be free to write meanwhile.
-        written.wait(0 if connection.dialect.name == "postgresql" else 30)
-        return before, numbers(connection)
+    reading = threading.Event()
 
     async def work() -> None:
+        written = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def wait_for_the_writer(connection: Connection) -> None:
+            if connection.dialect.name == "postgresql":
+                await_only(written.wait())  # the work runs on the event loop
+            else:
+                asyncio.run_coroutine_threadsafe(written.wait(), loop).result()
+
+        def read_twice(connection: Connection) -> tuple[list[int], list[int]]:
+            before = numbers(connection)
+            reading.set()
+            wait_for_the_writer(connection)
+            return before, numbers(connection)
+
         async with open_store(store_url) as store:
             await make_numbers(store)
             await store.run(put(1))
@@ -233,11 +242,14 @@ def test_a_server_that_was_started_anew_is_found_again(postgresql: Server) -> No
         async with open_store(url) as store:
             await make_numbers(store)
             await asyncio.to_thread(postgresql.stop)
-            with pytest.raises(StoreError, match="cannot be reached"):
-                await store.run(put(1))
             await asyncio.to_thread(postgresql.start)
-            await store.run(put(2))
-            assert await store.read(numbers) == [2]
+            await store.run(put(1))
+            await asyncio.to_thread(postgresql.stop)
+            with pytest.raises(StoreError, match="cannot be reached"):
+                await store.run(put(2))
+            await asyncio.to_thread(postgresql.start)
+            await store.run(put(3))
+            assert await store.read(numbers) == [1, 3]
 
     asyncio.run(work())
 
