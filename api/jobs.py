@@ -42,6 +42,8 @@ class Pace:
         pause: before the second try; it doubles each time, up to ``longest_pause``.
         attempts: tries before a job is dead; with these pauses, spread over about two hours.
         at_once: jobs that one process runs at a time.
+        of_a_kind: those of them of one kind, so that a receiver that does not answer holds up nothing else.
+        count: between two counts of the queue for the metrics.
     """
 
     lease: float = 120.0
@@ -50,8 +52,9 @@ class Pace:
     pause: float = 5.0
     longest_pause: float = 3600.0
     attempts: int = 12
-    at_once: int = 4
-    count: float = 10.0  # between two counts of the queue for the metrics
+    at_once: int = 6
+    of_a_kind: int = 3
+    count: float = 10.0
 
 
 class Worker:
@@ -74,7 +77,7 @@ class Worker:
         self._awake = asyncio.Event()
         self._closing = False
         self._loop: asyncio.Task[None] | None = None
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[asyncio.Task[None], str] = {}  # with the kind of the job
         self._counted = float("-inf")
         self._queue = Gauge(
             "traintriage_jobs",
@@ -107,35 +110,35 @@ class Worker:
     async def _work(self) -> None:
         while not self._closing:
             self._awake.clear()
-            taken: list[Job] = []
+            job = None
             pause = self._pace.poll
             try:
-                taken = await self._claim()
                 await self._count()
+                job = await self._claim()
             except Exception as error:  # noqa: BLE001 - a store that is away for a while must not end the worker
                 self._logger.error("jobs cannot be read", reason=_told(error))
                 pause = self._pace.pause
-            for job in taken:
+            if job is not None:
                 task = asyncio.create_task(self._run(job))
-                self._running.add(task)
+                self._running[task] = job.kind
                 task.add_done_callback(self._ended)
-            if not taken:
+            else:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._awake.wait(), pause)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
+        del self._running[task]
         self._awake.set()
 
-    async def _claim(self) -> list[Job]:
-        pace, kinds, now = self._pace, tuple(self._handlers), self._clock()
-        free = pace.at_once - len(self._running)
-        if free <= 0 or not await self._store.read(lambda connection: jobs.any_due(connection, kinds, now)):
-            return []
+    async def _claim(self) -> Job | None:
+        pace, now, running = self._pace, self._clock(), list(self._running.values())
+        kinds = tuple(kind for kind in self._handlers if running.count(kind) < pace.of_a_kind)
+        if len(running) >= pace.at_once or not kinds:
+            return None
+        if not await self._store.read(lambda connection: jobs.any_due(connection, kinds, now)):
+            return None
         return await self._store.run(
-            lambda connection: jobs.claim(
-                connection, kinds, now=now, seconds=pace.lease, attempts=pace.attempts, most=free
-            )
+            lambda connection: jobs.claim(connection, kinds, now=now, seconds=pace.lease, attempts=pace.attempts)
         )
 
     async def _run(self, job: Job) -> None:

@@ -173,7 +173,7 @@ def _add_headers(name: str, operation: dict[str, Any]) -> None:
     parameters = operation.setdefault("parameters", [])
     if any(parameter["name"] == "lang" for parameter in parameters):
         parameters.append(dict(_ACCEPT_LANGUAGE))
-    if name.startswith("POST "):
+    if name.startswith("POST ") and not name.startswith("POST /v1/webhooks/"):  # those know a repetition themselves
         parameters.append(dict(_IDEMPOTENCY_KEY))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 from rich.console import Console, Group
@@ -109,7 +110,9 @@ def _titles(diagnosis: Diagnosis) -> dict[str, str]:
 
 
 def _value(value: object, unit: str | None) -> str:
-    return f"{value} {unit}" if unit else f"{value}"
+    """A fact's value as a case file would state it."""
+    shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"{shown} {unit}" if unit else shown
 
 
 def _ranking(diagnosis: Diagnosis, words: _Words) -> Table:

@@ -99,7 +99,8 @@ class Gates:
 
     def of(self, method: str, path: str) -> Gate | None:
         """The gate of a request; ``None`` if no route takes it."""
-        gate = self._fixed.get(path, {}).get(method)
+        # The router's patterns end in $, before which a line break may stand (%0a); so it may here.
+        gate = self._fixed.get(path.removesuffix("\n"), {}).get(method)
         if gate is not None:
             return gate
         for pattern, gates in self._patterns:

@@ -9,11 +9,10 @@ from api.alerts.evidence import alerts_of
 from api.alerts.model import one_line
 from api.alerts.summary import ranking
 from api.alerts.webhooks import DeliveryError
-from api.alerts.work import caller_for
+from api.alerts.work import caller_for, case_of
 from api.cases.events import Opened, Reopened
 from api.cases.state import state_of
 from api.outbound import OutboundError
-from api.problem import Problem
 from api.store import jobs
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from engine.model.base import Lang
 
 KIND = "pagerduty"
-SECONDS = 15.0
+SECONDS = 10.0
 MAX_SUMMARY = 1_024  # characters, by the documentation of the API
 _SEVERITIES = {
     "critical": "critical", "page": "critical", "emergency": "critical", "p0": "critical", "p1": "critical",
@@ -76,12 +75,9 @@ class PagerDutyWork:
         Raises:
             DeliveryError: if it was not taken.
         """
-        try:
-            view = await self._cases.get(caller_for(job.tenant, "pagerduty"), job.payload["case"])
-        except Problem:  # deleted meanwhile
-            return
-        if (job.payload["action"] == "resolve") != view.state.is_resolved:
-            return  # the other event follows, or went before while this one waited
+        view = await case_of(self._cases, caller_for(job.tenant, "pagerduty"), job.payload["case"])
+        if view is None or (job.payload["action"] == "resolve") != view.state.is_resolved:
+            return  # it was deleted, or the other event follows or went before while this one waited
         event = {"routing_key": self._key.get_secret_value(), "dedup_key": view.id, "client": "traintriage"}
         event |= {"event_action": job.payload["action"]}
         if job.payload["action"] == "trigger":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.alerts.evidence import SOURCES, alert_events, alerts_of
 from api.alerts.words import tell
-from api.alerts.work import NothingNewError, caller_for, change, message
+from api.alerts.work import NothingNewError, caller_for, case_of, change, message
 from api.cases.checks import require_open
 from api.cases.events import Added, Evidence, Opened, Source
 from api.documents import load_json
@@ -101,11 +101,8 @@ class SeriesWork:
         """
         caller = caller_for(job.tenant, "prometheus")
         case_id, seq = job.payload["case"], job.payload["seq"]
-        try:
-            view = await self._cases.get(caller, case_id)
-        except Problem:  # deleted meanwhile
-            return
-        if view.state.is_resolved or _is_fetched(view, seq):
+        view = await case_of(self._cases, caller, case_id)
+        if view is None or view.state.is_resolved or _is_fetched(view, seq):
             return
         results, failures = await self._fetch(self._asks(alerts_of(view.events[seq - 1])))
         if failures and job.attempts < TRIES:

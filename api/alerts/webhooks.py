@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from api.store.jobs import Job
 
 KIND = "webhook"
-SECONDS = 15.0  # for an answer
+SECONDS = 10.0  # for an answer
 MOST_BYTES = 64 * 1024  # of an answer, which nobody reads
 
 

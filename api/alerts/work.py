@@ -69,7 +69,7 @@ class AlertWork:
                 return
 
     async def _take(self, caller: Caller, note: Notification, lang: Lang) -> None:
-        if note.about and await self._is_case(caller, note.about):
+        if note.about and await case_of(self._cases, caller, note.about) is not None:
             # An incident that was made of a case: that it fires is no news for the case, that it ended is.
             await self._tell_end(caller, note.about, note)
             return
@@ -82,13 +82,6 @@ class AlertWork:
         if fresh(note, view):
             await change(self._cases, caller, view.id, self._evidence(note))
         await self._tell_end(caller, view.id, note)
-
-    async def _is_case(self, caller: Caller, case_id: str) -> bool:
-        try:
-            await self._cases.revision(caller, case_id)
-        except Problem:
-            return False
-        return True
 
     async def _open(self, caller: Caller, note: Notification, lang: Lang) -> None:
         """A new case, if anything fires; the end of what nobody knows of is no news."""
@@ -124,6 +117,20 @@ class AlertWork:
             return Added(evidence=Evidence(document=document(note, alerts, names)), source=_source(note))
 
         return body
+
+
+async def case_of(cases: Cases, caller: Caller, case_id: str) -> CaseView | None:
+    """A case as it stands; None if there is none, or none any more.
+
+    Raises:
+        Problem: if it cannot be read now.
+    """
+    try:
+        return await cases.get(caller, case_id)
+    except Problem as problem:
+        if problem.kind.slug != "unknown-case":
+            raise
+        return None
 
 
 async def change(cases: Cases, caller: Caller, case_id: str, body: Callable[[CaseView], Body]) -> None:

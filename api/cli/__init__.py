@@ -28,6 +28,7 @@ _COMMANDS = {
     "serve": ("api.cli.serve", "Start the REST service on this machine."),
     "mcp": ("api.cli.mcp", "The tools for a chatbot on this machine (Model Context Protocol)."),
     "keys": ("api.cli.keys", "Make, list, rotate and revoke the keys of the service."),
+    "slack": ("api.cli.slack", "Answer in Slack over a connection that this machine makes."),
     "demo": ("api.cli.demo", "Start the service, send it a bundled incident, print the answer."),
     "kb": ("api.cli.kb", "Check, test, extend and measure the knowledge base."),
 }

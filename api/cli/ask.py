@@ -23,13 +23,17 @@ from engine.dialogue.pasted import looks_pasted
 from engine.evidence.case_file import CaseError, case_from
 from engine.knowledge.load import load_knowledge
 from engine.knowledge.problems import KbError
-from engine.model.base import Lang
+from engine.model.base import Lang, Text
 from engine.model.case import Case
 
 if TYPE_CHECKING:
     from engine.model.observed import Observed
 
 PROMPT = "> "
+_TOO_MUCH = Text(
+    en="That is more than one case may hold, and was left out: begin again with it as a file.",
+    zh="超出了一个案例所能容纳的内容，未予采纳：请把它作为文件重新开始。",
+)
 PASTE_SECONDS = 0.05
 """Lines that follow one another faster than this were pasted: nobody types them."""
 
@@ -113,13 +117,23 @@ class Talk:
         before = self._diagnose()
         explained = self._explained(turn, before)
         undone = self._obey(turn, before)
-        if turn.tells_anything:
+        if turn.tells_anything and self._has_room(turn):
             self.told.append(turn)
+        elif turn.tells_anything:
+            turn = Turn(text=turn.text, lang=turn.lang, unclear=_TOO_MUCH.get(turn.lang))
         self.diagnosis = self._diagnose()
         return turn, reply(
             before, self.diagnosis, turn, knowledge, self.lang,
             passed=len(self._passed), explained=explained, undone=undone,
         )  # fmt: skip
+
+    def _has_room(self, turn: Turn) -> bool:
+        """Whether the case can hold what the message brings beside what it holds already."""
+        try:
+            _with(self.case, [told.evidence for told in (*self.told, turn) if told.evidence])
+        except CaseError:
+            return False
+        return True
 
     def _obey(self, turn: Turn, diagnosis: dict[str, Any]) -> bool:
         """Do what the message wishes; whether there was something to take back."""
@@ -163,7 +177,11 @@ class Talk:
 
 
 def _with(case: Case, pieces: Sequence[dict[str, Any]]) -> Case:
-    """The case with the texts that were told and the lines that were pasted since."""
+    """The case with the texts that were told and the lines that were pasted since.
+
+    Raises:
+        CaseError: if that is more than a case may hold.
+    """
     body = case.model_dump(exclude_unset=True)
     reports = [case.report, *(piece.get("report", "") for piece in pieces)]
     pasted = {
@@ -172,10 +190,7 @@ def _with(case: Case, pieces: Sequence[dict[str, Any]]) -> Case:
         for name, text in piece.get("files", {}).items()
     }
     body |= {"report": "\n\n".join(filter(None, reports)), "files": {**case.files, **pasted}}
-    try:
-        return case_from(body)
-    except CaseError as error:
-        raise Problem("the messages do not make a case", str(error)) from None
+    return case_from(body)
 
 
 def _messages(stream: TextIO) -> Iterator[str]:

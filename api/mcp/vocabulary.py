@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
 _READ_FROM_FILES = "audit."  # facts that only an audit of the files can know
 _IN_ID, _IN_ALIAS, _IN_TITLE = 4.0, 3.0, 2.0
-_BEGINS = 0.5  # of that, for a word that is only the beginning of one
+_ALIKE = 0.5  # of that, for a word of the same meaning, or one that the word asked for is the beginning of
 _TOGETHER = 2.0  # times as much where all words stand next to each other
-_FITS = 0.6  # of the best score
+_FITS = 0.4  # of the best score
 _NEAR = 0.5  # of what all words in an id would score
 
 
@@ -37,15 +37,18 @@ class _Entry:
 
     def score(self, asked: _Asked) -> float:
         """Each word asked for counts once, by its best form."""
-        score = sum(weight * max(self.words.get(form, 0.0) for form in forms) for forms, weight in asked.words)
+        score = sum(
+            max((weight * self.words[form] for form, weight in forms.items() if form in self.words), default=0.0)
+            for forms in asked.words
+        )
         return score * (_TOGETHER if asked.text in self.text else 1.0)
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is looked for: the forms that each word may have, and how much they tell."""
+    """What is looked for: of each word the forms it may have, and how much each tells."""
 
-    words: tuple[tuple[tuple[str, ...], float], ...]
+    words: tuple[Mapping[str, float], ...]
     text: str
 
 
@@ -56,12 +59,13 @@ class Vocabulary:
         self._knowledge = knowledge
         stated = [f for f in knowledge.facts.values() if not f.id.startswith(_READ_FROM_FILES) and f.derive is None]
         self._entries = [
-            *(_entry("fact", fact.id, fact.title, fact.aliases) for fact in stated),
+            *(_entry("fact", fact.id, fact.title, (*fact.aliases, *(fact.values or ()))) for fact in stated),
             *(_entry("finding", finding.id, finding.title) for finding in knowledge.findings.values()),
             *(_entry("cause", cause.id, cause.title) for cause in knowledge.active_causes.values()),
             *(_entry("check", check.id, check.title) for check in knowledge.checks.values()),
         ]
         self._known = Counter(word for entry in self._entries for word in entry.words)
+        self._meanings = [pattern for concept in knowledge.lexicon.values() if (pattern := _meaning(concept.en))]
 
     def search(self, query: str, kind: Kind | None, lang: Lang) -> list[FactEntry]:
         """What has any of the words asked for, best first, facts before findings; of another kind only if asked."""
@@ -79,21 +83,23 @@ class Vocabulary:
         if close:
             return close
         asked = self._asked(name[:100])
-        enough = _NEAR * _IN_ID * sum(weight for _, weight in asked.words)
+        enough = _NEAR * _IN_ID * sum(max(forms.values()) for forms in asked.words)
         scored = [(entry.score(asked), entry.id) for entry in self._entries if entry.kind in kinds]
         return [id_ for score, id_ in sorted(scored, key=lambda item: -item[0])[:3] if score >= enough > 0]
 
     def _asked(self, query: str) -> _Asked:
         words = _WORD.findall(query.lower())
-        forms = tuple(self._forms(word) for word in dict.fromkeys(words))
-        return _Asked(tuple(item for item in forms if item[0]), f" {' '.join(words)} " if words else "\0")
+        forms = (self._forms(word) for word in dict.fromkeys(words))
+        return _Asked(tuple(filter(None, forms)), f" {' '.join(words)} " if words else "\0")
 
-    def _forms(self, word: str) -> tuple[tuple[str, ...], float]:
-        """The rarer, the more a word tells. One that nothing has stands for those that begin with it."""
-        if word in self._known:
-            return (word,), self._rarity(word)
-        forms = tuple(other for other in self._known if len(word) > 2 and other.startswith(word))
-        return forms, _BEGINS * max(map(self._rarity, forms), default=0.0)
+    def _forms(self, word: str) -> dict[str, float]:
+        """The word, and those that mean the same; else those that begin with it. The rarer, the more it tells."""
+        meanings = [pattern for pattern in self._meanings if pattern.fullmatch(word)]
+        alike = [other for other in self._known if any(pattern.fullmatch(other) for pattern in meanings)]
+        if word not in self._known and not alike and len(word) > 2:
+            alike = [other for other in self._known if other.startswith(word)]
+        forms = {other: _ALIKE * self._rarity(other) for other in alike}
+        return {**forms, word: self._rarity(word)} if word in self._known else forms
 
     def _rarity(self, word: str) -> float:
         return math.log(len(self._entries) / self._known[word])
@@ -103,6 +109,12 @@ class Vocabulary:
             return _fact(self._knowledge.facts[entry.id], lang)
         title = cut(entry.title.get(lang), SHORT)
         return FactEntry(id=entry.id, kind=entry.kind, title=title, type="bool" if entry.kind == "finding" else "")
+
+
+def _meaning(forms: Iterable[str]) -> re.Pattern[str] | None:
+    """Matches the single words of a concept; a trailing ``*`` in the lexicon lets any ending follow."""
+    single = [form for form in forms if _WORD.fullmatch(form.rstrip("*"))]
+    return re.compile("|".join(form.replace("*", r"\w*") for form in single)) if single else None
 
 
 def _entry(kind: Kind, id_: str, title: Text, aliases: Iterable[str] = ()) -> _Entry:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from slack_bolt.context.ack.async_ack import AsyncAck
+    from slack_bolt.request.async_request import AsyncBoltRequest
     from slack_sdk.web.async_client import AsyncWebClient
     from sqlalchemy import Connection
     from structlog.typing import FilteringBoundLogger
@@ -100,12 +101,14 @@ class Bot:
         app.error(self._failed)
         return app
 
-    async def _gate(self, body: Body, next_: Callable[[], Awaitable[BoltResponse]]) -> BoltResponse:
-        """Nothing of a workspace that is not ours gets further."""
+    async def _gate(
+        self, body: Body, request: AsyncBoltRequest, next_: Callable[[], Awaitable[BoltResponse]]
+    ) -> BoltResponse:
+        """Nothing of a workspace that is not ours gets further. Over a socket, what is not taken would come again."""
         if workspace_of(body) in self.config.tenants:
             return await next_()
         self.logger.warning("request of an unknown Slack workspace refused")
-        return BoltResponse(status=UNKNOWN_WORKSPACE)
+        return BoltResponse(status=200 if request.mode == "socket_mode" else UNKNOWN_WORKSPACE)
 
     async def _failed(self, error: Exception) -> BoltResponse:
         """Our own trouble, such as a store that is away: Slack sends it again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from api.access import Caller, Scope
@@ -31,9 +31,9 @@ class SlackConfig:
         channel: id of the channel that gets the cases that alerts open; empty for none.
     """
 
-    secrets: tuple[bytes, ...]
-    bot_token: str
-    app_token: str | None
+    secrets: tuple[bytes, ...] = field(repr=False)
+    bot_token: str = field(repr=False)
+    app_token: str | None = field(repr=False)
     tenants: Mapping[str, str]
     scopes: frozenset[Scope]
     channel: str

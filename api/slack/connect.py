@@ -28,7 +28,7 @@ SECONDS = 15  # for one call of the Web API
 def connect(app: FastAPI, config: SlackConfig) -> None:
     """Make the bot of ``app``, and let the service know of it."""
     state: Any = app.state
-    client = _client(config, state.settings)
+    client = client_of(config, state.settings)
     bot = Bot(config, client, state.store, state.jobs, state.cases, state.expert, state.logger).app()
     poster = Poster(client, state.store, state.cases, state.expert, state.logger)
     proxy, ca = state.settings.outbound_proxy, state.settings.outbound_ca
@@ -43,7 +43,8 @@ def connect(app: FastAPI, config: SlackConfig) -> None:
         app.include_router(make_router(config, bot))
 
 
-def _client(config: SlackConfig, settings: Settings) -> AsyncWebClient:
+def client_of(config: SlackConfig, settings: Settings) -> AsyncWebClient:
+    """A client of the Web API with the bot's token."""
     ca = str(settings.outbound_ca) if settings.outbound_ca else None
     client = AsyncWebClient(
         token=config.bot_token,

@@ -15,7 +15,7 @@ from engine.model.base import Frozen
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Z0-9]{1,32}$")]
 Stamp = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,12}\.[0-9]{1,9}$")]
 CaseId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
-Trigger = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,200}$")]
+Key = Annotated[str, StringConstraints(pattern=r"^slack:[A-Za-z0-9._/-]{1,200}$")]
 DELIVERY = "slack.delivery"  # kind of job
 MOST_FILES = 10
 _TEXT = 40_000  # Slack's own limit for a message
@@ -41,7 +41,7 @@ class Report(Frozen):
     """Somebody asks for a diagnosis. ``context``: what else stands in the thread belongs to it."""
 
     kind: Literal["report"] = "report"
-    key: str
+    key: Key
     who: Who
     thread: Thread
     text: str = ""
@@ -53,7 +53,7 @@ class Message(Frozen):
     """Somebody writes in the thread of a case. ``addressed``: to the bot, so that it has to answer."""
 
     kind: Literal["message"] = "message"
-    key: str
+    key: Key
     who: Who
     thread: Thread
     text: str = ""
@@ -65,7 +65,7 @@ class Click(Frozen):
     """Somebody pressed a button. ``message`` and ``blocks`` are the message that has it."""
 
     kind: Literal["click"] = "click"
-    key: str
+    key: Key
     who: Who
     thread: Thread
     case: CaseId
@@ -82,7 +82,7 @@ class Form(Frozen):
     """Somebody filled in a form."""
 
     kind: Literal["form"] = "form"
-    key: str
+    key: Key
     who: Who
     thread: Thread
     case: CaseId

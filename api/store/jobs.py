@@ -104,10 +104,8 @@ def enqueue(
     return True
 
 
-def claim(
-    connection: Connection, kinds: Collection[str], *, now: float, seconds: float, attempts: int, most: int
-) -> list[Job]:
-    """Take up to ``most`` due jobs for ``seconds``; those that never ended in ``attempts`` runs become dead.
+def claim(connection: Connection, kinds: Collection[str], *, now: float, seconds: float, attempts: int) -> Job | None:
+    """Take the first due job for ``seconds``; those that never ended in ``attempts`` runs become dead.
 
     A run that ends a process is counted like one that fails, or it would end one process after the other.
     """
@@ -116,19 +114,17 @@ def claim(
         select(JOBS)
         .where(JOBS.c.state == WAITING, JOBS.c.due <= now, JOBS.c.kind.in_(kinds))
         .order_by(JOBS.c.due, JOBS.c.id)
-        .limit(most)
+        .limit(1)
         .with_for_update(skip_locked=True)
     )
-    taken = []
-    for row in connection.execute(due).all():
+    while (row := connection.execute(due).first()) is not None:
         if row.attempts >= attempts:
             _change(connection, row.id, state=DEAD, error=row.error or "its process ended in the middle of it")
             continue
         lease = uuid.uuid4().hex
         _change(connection, row.id, due=now + seconds, attempts=row.attempts + 1, lease=lease)
-        payload = json.loads(row.payload)
-        taken.append(Job(row.id, row.kind, row.tenant, row.key, payload, row.attempts + 1, lease))
-    return taken
+        return Job(row.id, row.kind, row.tenant, row.key, json.loads(row.payload), row.attempts + 1, lease)
+    return None
 
 
 def any_due(connection: Connection, kinds: Collection[str], now: float) -> bool:

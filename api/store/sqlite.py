@@ -1,4 +1,4 @@
-"""SQLite: a file beside the service, in WAL mode, used from two threads: one that writes, one that reads.
+"""SQLite: a file beside the service, in WAL mode, used from threads: one that writes, a few that read.
 
 Measured against SQLAlchemy's asynchronous engine on aiosqlite, a transaction of one insert and one select takes a
 third of the time here.
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 BUSY_SECONDS = 10
+READERS = 4  # so that who reads the files of a large case holds up nobody
 
 
 class SQLite:
@@ -33,7 +34,7 @@ class SQLite:
         self._engine = create_engine(url.set(database=str(self._path)), connect_args={"timeout": BUSY_SECONDS})
         event.listen(self._engine, "connect", _set_up_connection)
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="traintriage-store-write")
-        self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="traintriage-store-read")
+        self._reader = ThreadPoolExecutor(max_workers=READERS, thread_name_prefix="traintriage-store-read")
 
     def exists(self) -> bool:
         """Whether the file is there; to use one that is not would make it."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from engine.evidence.case_file import UnreadableTextError
+from engine.evidence.unreadable import UnreadableTextError
 from engine.model.kb import PARADIGM_ALIASES, PARADIGM_NAMES, Paradigm
 
 MAX_INTENT_BYTES = 1 << 20

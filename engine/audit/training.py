@@ -108,9 +108,9 @@ def read_state(checkpoint: Checkpoint) -> TrainerState:
     Raises:
         NoEvidenceError: if there is none, or it holds no history.
     """
-    from engine.evidence.readers import read
-
     bundle, path = _place(checkpoint)
+    from engine.evidence.readers import read  # slow to load, and most folders have no state
+
     label = bundle.label(path)
     try:
         content = bundle.read(path, MAX_DOCUMENT_BYTES)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from engine.dialogue.model import Option, Question
-from engine.dialogue.phrasing import Word, head
+from engine.dialogue.phrasing import Word, head, is_bare_no, is_negative
 from engine.dialogue.values import bare, read_value
 from engine.dialogue.wording import say
 from engine.evidence.numbers import plain
@@ -173,6 +173,8 @@ def _yes_or_no(words: str, pending: Question, knowledge: Knowledge, lang: Lang) 
         return _with_rest(_passed(pending), rest)
     if word == "heard" and rest:  # "thanks, the loss is NaN now"
         return Answered(rest=rest)
+    if word == "heard" and pending.kind == "check":
+        return Answered(unclear=say("stays-open", lang))
     if word in _ASKED_BACK:
         return Answered(unclear=say(_ASKED_BACK[word], lang), rest=rest)
     if pending.kind == "opening":
@@ -180,6 +182,10 @@ def _yes_or_no(words: str, pending: Question, knowledge: Knowledge, lang: Lang) 
     if len(pending.asks) > 1:
         which = say("which-of-these" if word == "yes" else "none-or-skip", lang)
         return _options(rest, pending, lang) or Answered(unclear=which, rest=rest)
+    if word == "no" and not rest and is_bare_no(words) and is_negative(pending.text):
+        title = knowledge.findings[pending.asks[0]].title.get(lang)
+        yes, no = pending.options[0].key, pending.options[1].key
+        return Answered(unclear=say("double-no", lang, title=title, yes=yes, no=no))
     answer = Answered(findings={pending.asks[0]: "present" if word == "yes" else "absent"})
     more = _value(rest, pending, knowledge, lang) if rest and bare(rest)[:1].isdigit() else None
     if more is not None and more.facts:

@@ -116,6 +116,8 @@ _PLACE = re.compile(
     re.IGNORECASE,
 )
 _PLACES = {"first": 1, "top": 1, "second": 2, "third": 3, "一": 1, "二": 2, "三": 3}
+_A_THING = re.compile(r"(?:the|our|my|an?) \w", re.IGNORECASE)
+"""What "it was" is followed by where it tells of a cause: "the cable", but not "slow"."""
 _POINTS = frozenset(
     ["it", "that", "this", "the cause", "that one", "this one", "you", "它", "这个", "那个", "这", "那"]
 )
@@ -170,11 +172,12 @@ def _about(kind: CommandKind, named: str | None, free: bool, knowledge: Knowledg
         return Wanted(Command(kind=kind, place=_PLACES.get(place["n"].casefold()) or int(place["n"])))
     if kind != "why-not":
         cause = cause_told(named, knowledge)
-        return Wanted(Command(kind=kind, cause=cause, words=named)) if cause or free else None
+        if cause is not None or free or kind != "resolve" or not _A_THING.match(named):
+            return Wanted(Command(kind=kind, cause=cause, words=named)) if cause or free else None
     causes = causes_named(named, knowledge)
-    if len(causes) == 1:
+    if len(causes) == 1 and kind == "why-not":
         return Wanted(Command(kind=kind, cause=causes[0], words=named))
     if causes:
         titles = "; ".join(cause_title(cause, knowledge, lang) for cause in causes)
         return Wanted(unclear=say("which-cause", lang, words=named, titles=titles))
-    return Wanted(unclear=say("no-such-cause", lang, words=named))
+    return Wanted(unclear=say("no-such-cause", lang, words=named)) if kind == "why-not" else None

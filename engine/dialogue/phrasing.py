@@ -48,10 +48,10 @@ _CLAUSE: tuple[tuple[Word, str], ...] = (
     ("guess", (
         r"(?:i|we) (?:think|guess|believe|suppose|assume)(?: so| not| yes| no)?|(?:probably|likely|presumably)"
         r"(?: yes| no| not| so)?|unlikely|maybe (?:yes|no)|(?:kind|sort) of|sometimes|partly|partially|yes and no|both"
-        r"|not yet|(?:it )?depends|almost"
+        r"|(?:it )?depends|almost"
     )),
     ("wrong", r"wrong|incorrect|that'?s wrong|not right"),
-    ("heard", r"ok|okay|fine|i see|got it|thanks?|thank you|great|good|cool"),
+    ("heard", r"not yet|ok|okay|fine|i see|got it|thanks?|thank you|great|good|cool"),
     ("no", (
         rf"n|false|negative|never|neither|none|nothing|not (?:really|at all|the case)"
         r"|(?:absolutely|definitely|certainly) not"
@@ -74,24 +74,32 @@ _HAN_ANSWERS: tuple[tuple[Word, str], ...] = (
     )),
     (
         "guess",
-        r"(?:可能|大概|应该|好像|似乎)(?:是|不是|有|没有|会|不会)?的?吧?|有时候?(?:会)?|部分|还没有?|看情况",
+        r"(?:可能|大概|应该|好像|似乎)(?:是|不是|有|没有|会|不会)?的?吧?|有时候?(?:会)?|部分|看情况",
     ),
     ("wrong", r"不对|错了?"),
-    ("heard", r"好的?|行|谢谢|明白了?|知道了|收到"),
+    ("heard", r"还没有?|好的?|行|谢谢|明白了?|知道了|收到"),
     (
         "no",
-        r"否|不|(?:不是|没有|不会)的?|没|无|不能|不存在|并没有|并不(?:是|会)?|从来没有|从没有?|完全没有|肯定(?:不是|没有)",
+        (
+            r"否|不|(?:不是|没有|不会)的?|没|无|不能|不存在|并没有|并不(?:是|会)?|从来没有|从没有?|完全没有|肯定(?:不是|没有)"
+            r"|没(?:有?出现|有?发生|有?变|有?做|有?用|有?开|有?启用|有?改)过?"
+        ),
     ),
     (
         "yes",
-        r"是的?呀?|是啊|(?:对|有|会)的?|嗯+|没错|(?:确实|的确)(?:是|如此|有)?|正确|存在|属实|能|可以|肯定是?|当然",
+        (
+            r"是的?呀?|是啊|(?:对|有|会)的?|嗯+|没错|(?:确实|的确)(?:是|如此|有)?|正确|存在|属实|能|可以|肯定是?|当然"
+            r"|(?:出现|发生|变|做|用|开|启用|改)(?:了|过)"
+        ),
     ),
 )  # fmt: skip
 
 _JOINS = r"(?:and|but|because|since|so|though|although|however)\b"
 _JOINS_HAN = "(?:但是?|而且|因为|不过|并且|所以|可是|同时|另外|只是|然后)"
 _END = rf"(?=\s*(?:$|[,.;:!?)…，。；：！？]|[-–—]\s|{_JOINS}))"
-_END_HAN = rf"(?=\s*(?:$|[,.;:!?…，。；：！、？—-]|{_JOINS_HAN}|它|我|那|这|后来|其实|谢谢))"
+_END_HAN = (
+    rf"(?=[吧啊呀呢哦哈啦嘛的了]{{0,2}}\s*(?:$|[,.;:!?…，。；：！、？—-]|{_JOINS_HAN}|它|我|那|这|后来|其实|谢谢))"
+)
 _WORD_END = r"(?![\w'])"
 
 _HEADS = tuple(
@@ -108,6 +116,7 @@ _GOES_ON = re.compile(
 )
 """What may follow "no" for it to be an answer: "no it does not", but never "no NaN so far"."""
 
+_PARTICLES = re.compile(r"[吧啊呀呢哦哈啦嘛的了]{1,2}(?![\u4e00-\u9fff])")
 _SEPARATOR = re.compile(r"[\s,.;:!?，。；：！？、–—-]+")
 _FILLER = re.compile(
     rf"(?:(?:{_SUBJECT} (?:{_VERB}(?: not)?|{_BARE_VERB}n'?t)|thanks?|thank you|please|sorry|谢谢|抱歉)"
@@ -121,6 +130,13 @@ _WHETHER = re.compile(
     r"(?:if|whether|what|how|why|where|which|about)\b|是否|怎么|如何|为什么|是不是|有没有", re.IGNORECASE
 )
 _NEXT_CLAUSE = re.compile(r"[,.;，。；]|\bbut\b|但", re.IGNORECASE)
+
+_BARE_NO = re.compile(rf"(?:no+|nope|nah|n|not really){_END}|(?:没有?|无|并没有){_END_HAN}", re.IGNORECASE)
+_NEGATIVE_ASK = re.compile(
+    r"^(?:is|are|was|were|do|does|did|has|have|can)\b(?:\W+\w+){0,4}?\W+(?:no|not|neither|never|nothing)\b"
+    r"|是否(?:[^，？]{0,8}?)(?:没有|没|未|无|不(?!同|一致))",
+    re.IGNORECASE,
+)
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _ENGLISH = re.compile(
@@ -141,9 +157,19 @@ def head(text: str) -> tuple[Word, str] | None:
     return None
 
 
+def is_negative(ask: str) -> bool:
+    """Whether a question is a negative one, to which "no" and 没有 may agree or disagree."""
+    return _NEGATIVE_ASK.search(ask) is not None
+
+
+def is_bare_no(words: str) -> bool:
+    """Whether the words are "no" or 没有 rather than "it is not" or 不是, which only disagree."""
+    return _BARE_NO.match(words.strip()) is not None
+
+
 def _left(word: Word, rest: str) -> str:
     """The rest of a sentence without separators, conjunctions and words that only repeat the answer."""
-    rest = _cut(_SEPARATOR, rest)
+    rest = _cut(_SEPARATOR, _cut(_PARTICLES, rest))
     if word in ("unknown", "skip") and _WHETHER.match(rest):  # "not sure whether ...": that is what is not known
         clause = _NEXT_CLAUSE.search(rest)
         rest = _cut(_SEPARATOR, rest[clause.end() :]) if clause else ""

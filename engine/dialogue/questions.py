@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine.dialogue.model import Expected, Option, Question
+from engine.dialogue.phrasing import is_negative
 from engine.dialogue.wording import say
 from engine.knowledge.knowledge import Knowledge
 from engine.model.base import Lang
@@ -86,19 +87,20 @@ def _proposed(proposal: Mapping[str, Any], diagnosis: Mapping[str, Any], knowled
     if proposal["kind"] == "check":
         return _check(knowledge.checks[proposal["id"]], asks, after, knowledge, lang)
     finding = knowledge.findings[proposal["id"]]
+    ask = (finding.ask or finding.title).get(lang)
     fact = value_of(finding, knowledge)
     way = _way_to_tell(finding.id, diagnosis, knowledge)
     return Question(
         id=finding.id,
         kind="question",
-        text=(finding.ask or finding.title).get(lang),
-        title=(finding.ask or finding.title).get(lang),
+        text=ask,
+        title=ask,
         how=way.how.get(lang) if way else "",
         commands=dict(way.commands) if way else {},
         minutes=way.minutes if way else 0.0,
         risk=way.risk if way else "none",
         asks=asks,
-        options=_yes_or_no(finding.id, after, lang, "unknown", "abc" if fact and fact.type == "number" else "123"),
+        options=_yes_or_no(finding, ask, after, lang, "unknown", "abc" if fact and fact.type == "number" else "123"),
         value=fact.id if fact else None,
         value_label=_value_label(fact, lang) if fact else "",
     )
@@ -111,7 +113,7 @@ def _check(
     if len(asks) == 1:
         finding = knowledge.findings[asks[0]]
         ask = finding.ask.get(lang) if finding.ask else say("is-it-so", lang, title=finding.title.get(lang))
-        text, options = say("see-single", lang, check=title, ask=ask), _yes_or_no(asks[0], after, lang, "not-done")
+        text, options = say("see-single", lang, check=title, ask=ask), _yes_or_no(finding, ask, after, lang, "not-done")
     else:
         text, options = say("see-several", lang, check=title), _which(asks, after, knowledge, lang)
     return Question(
@@ -130,11 +132,19 @@ def _check(
 
 
 def _yes_or_no(
-    finding: str, after: Mapping[str, tuple[Expected, ...]], lang: Lang, pass_label: str, keys: str = "123"
+    finding: Finding,
+    ask: str,
+    after: Mapping[str, tuple[Expected, ...]],
+    lang: Lang,
+    pass_label: str,
+    keys: str = "123",
 ) -> tuple[Option, ...]:
+    """Yes, no and don't know; of a negative question each says what it means."""
+    title = finding.title.get(lang)
+    yes, no = (title, say("not-so", lang, title=title)) if is_negative(ask) else (say("yes", lang), say("no", lang))
     return (
-        Option(key=keys[0], label=say("yes", lang), answers={finding: "present"}, then=after.get("present", ())),
-        Option(key=keys[1], label=say("no", lang), answers={finding: "absent"}, then=after.get("absent", ())),
+        Option(key=keys[0], label=yes, answers={finding.id: "present"}, then=after.get("present", ())),
+        Option(key=keys[1], label=no, answers={finding.id: "absent"}, then=after.get("absent", ())),
         Option(key=keys[2], label=say(pass_label, lang), passes=True),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from engine.dialogue.changes import Change, evidence_of, grounds
@@ -21,6 +22,7 @@ Diagnosed = Mapping[str, Any]
 RANKED = 5
 REASONS = 2
 _SHOW_RANKING = ("ranking", "undo", "restart", "language")
+_EXPLAINS = ("why", "why-not", "how", "remedy", "more", "help")
 _LAST_WORDS = ("stop", "resolve")
 
 
@@ -44,24 +46,23 @@ def reply(
         explained: what ``Diagnoser.why_not`` says of the cause that the message asks about (see ``cause_meant``).
         undone: whether there was something to take back, if that was wished for.
     """
-    pending = question(after, knowledge, lang)
-    end = ending(after, pending, passed, knowledge, lang)
-    ranking, unknown = _ranking(after, knowledge, lang), after["unknown"]["probability"]
-    change = Change(before, after, turn, knowledge, lang) if turn is not None else None
-    understood = tuple(change.understood()) if change is not None else ()
-    moves = change.moves() if change is not None else ()
+    now = _stand(after, passed, knowledge, lang)
     command = turn.command if turn is not None else None
-    wished = [turn.unclear] if turn is not None and turn.unclear else []
+    in_full = turn is None or (command is not None and command.kind in _SHOW_RANKING)
+    earlier = _Stand()
+    if before is not None and turn is not None and not in_full:
+        earlier = _stand(before, passed - len(turn.passed), knowledge, lang)
+    ranking, unknown = _ranking(after, knowledge, lang), after["unknown"]["probability"]
+    wished = _asked_back(turn, earlier, now) if turn is not None else []
     if command is not None:
-        wished += granted(command, after, pending, knowledge, lang, explained, undone)
-    if turn is None or (command is not None and command.kind in _SHOW_RANKING):
+        wished += granted(command, after, now.question, knowledge, lang, explained, undone)
+    if in_full:
         wished.append(ranked(ranking, unknown, lang))
-        before = None  # what stands has to be said, whether it was said before or not
-    told = turn is not None and (turn.facts or turn.evidence or set(turn.findings.values()) - {"unknown"})
-    paragraphs = ["\n".join(understood), moved(moves, lang) if told else "", *wished]
-    if command is None or command.kind not in _LAST_WORDS:
-        earlier = _earlier(before, turn, passed, knowledge, lang)
-        paragraphs += _closing(earlier, (pending, end), passed, lang)
+    change = Change(before, after, turn, knowledge, lang) if turn is not None else None
+    understood, moves = (tuple(change.understood()), change.moves()) if change is not None else ((), ())
+    paragraphs = ["\n".join(understood), moved(moves, lang) if turn is not None and _tells(turn) else "", *wished]
+    if command is None or command.kind not in _LAST_WORDS + (_EXPLAINS if now.ending is not None else ()):
+        paragraphs += _closing(earlier, now, passed, lang)
     return Reply(
         lang=lang,
         paragraphs=tuple(filter(None, paragraphs)),
@@ -70,33 +71,48 @@ def reply(
         moved=moves,
         ranking=ranking,
         unknown=unknown,
-        question=pending,
-        ending=end,
+        question=now.question,
+        ending=now.ending,
     )
 
 
-_Stand = tuple[Question | None, Ending | None]
-"""Where a dialogue stands: what is asked next, and where it has ended."""
+@dataclass(frozen=True, slots=True)
+class _Stand:
+    """Where a dialogue stands: what is asked next, and where it has ended."""
+
+    question: Question | None = None
+    ending: Ending | None = None
 
 
-def _earlier(before: Diagnosed | None, turn: Turn | None, passed: int, knowledge: Knowledge, lang: Lang) -> _Stand:
-    """Where the dialogue stood before the message."""
-    if before is None or turn is None:
-        return None, None
-    pending = question(before, knowledge, lang)
-    return pending, ending(before, pending, passed - len(turn.passed), knowledge, lang)
+def _stand(diagnosis: Diagnosed, passed: int, knowledge: Knowledge, lang: Lang) -> _Stand:
+    pending = question(diagnosis, knowledge, lang)
+    return _Stand(pending, ending(diagnosis, pending, passed, knowledge, lang))
+
+
+def _tells(turn: Turn) -> bool:
+    """Whether the message may have moved the ranking: not knowing does not."""
+    return bool(turn.facts or turn.evidence or set(turn.findings.values()) - {"unknown"})
+
+
+def _asked_back(turn: Turn, earlier: _Stand, now: _Stand) -> list[str]:
+    """The question back, unless it is about a question in whose place the message's own evidence has put another."""
+    moved_on = turn.evidence and earlier.question is not None and not _same(earlier.question, now.question)
+    return [turn.unclear] if turn.unclear and not moved_on else []
+
+
+def _same(one: Question | None, other: Question | None) -> bool:
+    return one is not None and other is not None and one.id == other.id
 
 
 def _closing(earlier: _Stand, now: _Stand, passed: int, lang: Lang) -> list[str]:
     """The end and the next question, in full where they are new."""
-    (asked_before, end_before), (pending, end) = earlier, now
     paragraphs: list[str] = []
+    end, before = now.ending, earlier.ending
     if end is not None:
-        known = end_before is not None and (end_before.kind, end_before.cause) == (end.kind, end.cause)
-        still = known and end.kind == "cause"
-        paragraphs += [_still(end, lang)] if still else ended(end, passed, lang)
-    if pending is not None:
-        words = asked(pending, lang, in_full=asked_before is None or asked_before.id != pending.id)
+        known = before is not None and (before.kind, before.cause) == (end.kind, end.cause)
+        paragraphs += [_still(end, lang)] if known and end.kind == "cause" else ended(end, passed, lang)
+    if now.question is not None:
+        words = asked(now.question, lang, in_full=not _same(earlier.question, now.question))
         key = "optional" if end is not None and end.kind == "cause" else "go-on"
         paragraphs.append(words if end is None else say(key, lang, ask=words))
     return paragraphs

@@ -10,6 +10,7 @@ from engine.dialogue.commands import Wanted, read_command
 from engine.dialogue.model import Question, Turn
 from engine.dialogue.pasted import split
 from engine.dialogue.phrasing import head, language_of
+from engine.dialogue.small_talk import says_nothing
 from engine.dialogue.values import bare
 from engine.dialogue.wording import say
 from engine.evidence.tokens import tidy
@@ -71,6 +72,8 @@ def understand(text: str, pending: Question | None, knowledge: Knowledge, lang: 
     if expects_file and len(report) <= MAX_POINTER:
         report = ""
     unclear = wanted.unclear or answered.unclear
+    if wanted.command is None and not parts.pasted and says_nothing(report, knowledge):
+        unclear, report = unclear or say("says-nothing", lang, words=quoted(report)), ""
     if _is_number(report):
         unclear, report = unclear or say("which-number", lang, words=quoted(report)), ""
     evidence: dict[str, Any] = {"report": report} if report else {}

@@ -51,6 +51,15 @@ _SENTENCES = {
         en="Have you seen it, or is it a guess? Answer yes or no only if it was seen; a guess is “don't know”.",
         zh="这是亲眼确认的，还是猜测？只有确认过才请答“是”或“否”；猜测请答“不知道”。",
     ),
+    "double-no": Text(
+        en="The question is a negative one. Do you mean: {yes}) {title}, or {no}) that is not so?",
+        zh="这个问题本身是否定的。您是指：{yes}）{title}，还是 {no}）并非如此？",
+    ),
+    "stays-open": Text(en="Take your time: the question stays open.", zh="不急，问题会一直保留。"),
+    "says-nothing": Text(
+        en="I know nothing of “{words}”. Say what you see in a sentence.",
+        zh="不明白“{words}”指什么。请用一句话描述现象。",
+    ),
     "no-or-undo": Text(
         en="Is the answer no (say “no”), or shall I take back the last answer (say “undo”)?",
         zh="是指答案为“否”（请说“否”），还是要撤回上一个回答（请说“撤回”）？",
@@ -59,7 +68,8 @@ _SENTENCES = {
     "what-seen": Text(en="What did the check show?", zh="检查结果是什么？"),
     "say-in-words": Text(en="Say in your own words what you see.", zh="请用自己的话描述现象。"),
     "which-cause": Text(
-        en="“{words}” may be several causes: {titles}. Which one?", zh="“{words}”可能指多个原因：{titles}。是哪一个？"
+        en="“{words}” may be: {titles}. Say which one, by its title or id.",
+        zh="“{words}”可能是：{titles}。请用标题或编号说明是哪一个。",
     ),
     "no-such-cause": Text(
         en="I know no cause named “{words}”. Use its title or id.", zh="没有名为“{words}”的原因。请用其标题或编号。"

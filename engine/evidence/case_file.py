@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
 
+from engine.evidence.unreadable import RepeatedKeyError, UnreadableTextError, note_repeated
 from engine.model.case import Case
 from engine.model.kb import PARADIGM_NAMES
 
@@ -17,19 +18,6 @@ CASE_KEYS = frozenset(Case.model_fields)
 MAX_BYTES = 32 * 1024 * 1024
 MAX_DEPTH = 64
 MAX_NODES = 500_000
-MAX_REPEATED = 20
-
-
-class UnreadableTextError(Exception):
-    """A text that is no YAML; ``where`` names the line, as far as it is known."""
-
-    def __init__(self, where: str, why: str) -> None:
-        self.where = where
-        super().__init__(why)
-
-
-class RepeatedKeyError(UnreadableTextError):
-    """A key that stands twice in one object: of the two, one would be lost without a word."""
 
 
 class CaseError(ValueError):
@@ -78,19 +66,6 @@ def noting(repeated: list[str] | None, pairs: list[tuple[str, Any]]) -> dict[str
     if len(result) < len(pairs):
         note_repeated((name for name, count in Counter(name for name, _ in pairs).items() if count > 1), repeated)
     return result
-
-
-def note_repeated(keys: Iterable[str], repeated: list[str] | None, where: str = "") -> None:
-    """Note keys that stand twice, a few of them.
-
-    Raises:
-        RepeatedKeyError: if there is no list to note them in.
-    """
-    for key in keys:
-        if repeated is None:
-            raise RepeatedKeyError(where, f"the key {key!r} stands twice in one object")
-        if len(repeated) < MAX_REPEATED:
-            repeated.append(key)
 
 
 def _bounded(data: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from engine.evidence.case_file import UnreadableTextError, note_repeated
+from engine.evidence.unreadable import UnreadableTextError, note_repeated
 
 
 class _Lenient(yaml.CSafeLoader):

@@ -17,14 +17,26 @@ import pytest
 from api.cli import main
 from engine.audit.checkpoint import Checkpoint
 from engine.audit.given import checkpoint_of
+from engine.knowledge.knowledge import Knowledge
+from engine.knowledge.load import load_knowledge
 from tests.engine.audit.build.causal_lm import causal_lm
 from tests.engine.audit.given import Given
 
 
+@pytest.fixture(scope="module")
+def knowledge() -> Knowledge:
+    return load_knowledge()
+
+
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scans are kept in the test's own folder, and knowledge where it always is."""
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, knowledge: Knowledge) -> None:
+    """Scans are kept in the test's own folder; the knowledge base, which stays as it is, is loaded once for all."""
+
+    def known(overlay: Path | None = None) -> Knowledge:
+        return knowledge if overlay is None else load_knowledge(overlay=overlay)
+
     monkeypatch.setattr("api.cli.audit.cache_folders", lambda: [tmp_path / "cache"])
+    monkeypatch.setattr("api.cli.audit.load_knowledge", known)
 
 
 @pytest.fixture

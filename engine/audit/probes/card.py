@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from engine.audit.folder import UnreadableError
-from engine.evidence.case_file import UnreadableTextError
+from engine.evidence.unreadable import UnreadableTextError
 
 if TYPE_CHECKING:
     from engine.audit.checkpoint import Checkpoint

@@ -49,9 +49,9 @@ def _guarded(ledger: Ledger, facts: tuple[str, ...], work: Callable[[], None]) -
 
 def _record(checkpoint: Checkpoint, name: str | None, key: str) -> RunRecord:
     """The log as the readers give it; labels are paths as the intent writes them."""
-    from engine.evidence.readers import read
-
     bundle = declared(checkpoint, name, f"stages.{key}")
+    from engine.evidence.readers import read  # slow to load
+
     if bundle.single is None:
         raise NoEvidenceError(Text(en=f"{name!r} is a folder, not a log.", zh=f"{name!r} 是目录而不是日志。"))
     try:

@@ -249,6 +249,12 @@ def test_wrong_keys_are_limited_and_do_not_lock_out_who_is_known(store_settings:
         assert client.get("/v1/causes", headers=late).status_code == 429  # until the address may try again
 
 
+def test_a_path_written_otherwise_is_no_way_around_a_rate(store_settings: Settings) -> None:
+    with limited(store_settings, rate_diagnosing=Rate(2, 3600)) as client:
+        paths = ("/v1/diagnoses", "/v1/diagnoses%0a", "/v1/%64iagnoses", "/v1/diagnoses%0A")
+        assert [client.post(path, json=REPORT).status_code for path in paths] == [401, 401, 429, 429]
+
+
 def test_alerts_beyond_the_rate_get_what_makes_their_sender_come_again(store_settings: Settings) -> None:
     make_key = KeyMaker(store_settings.store_url)
     with limited(store_settings, rate_webhooks=Rate(1, 3600)) as client:

@@ -1,6 +1,7 @@
 """Every operation of the OpenAPI document against every kind of caller."""
 
 import json
+import random
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -173,6 +174,23 @@ def test_a_stored_answer_is_not_for_who_may_not_ask_any_more(keyed: TestClient, 
     key = make_key(Scope.KNOWLEDGE_READ)
     headers = {**bearer(key), "Idempotency-Key": "replay"}
     assert keyed.post("/v1/diagnoses", json=REPORT, headers=headers).status_code == 403
+
+
+def test_paths_written_otherwise_open_nothing(keyed: TestClient) -> None:
+    chance = random.Random(5)
+    paths = [str(context.path) for context in iter_route_contexts(keyed.app.routes)]  # type: ignore[attr-defined]
+    private = [path for path in paths if path not in {"/", "/healthz", "/readyz", "/problems/{slug}"}]
+    pieces = ("/", "//", "%2f", "%2e%2e", "./", "..", ";", "%5c", "%0a", "%00", "%20", "%c3%a9", "%3f", "%23", "{", "A")
+    requests = []
+    for _ in range(300):
+        path = chance.choice(private)
+        for _ in range(chance.randint(0, 3)):
+            at = chance.randint(1, len(path))
+            path = path[:at] + chance.choice(pieces) + path[at:]
+        method = chance.choice(("GET", "POST", "DELETE", "HEAD", "PUT", "OPTIONS", "TRACE", "get"))
+        requests.append({"method": method, "url": f"http://localhost{path}", "json": REPORT})
+    answers = {response.status_code for response in call_all(keyed, requests)}
+    assert answers == {401, 404, 405}
 
 
 def test_routes_outside_of_the_document_are_closed_too(keyed: TestClient, document: dict[str, Any]) -> None:

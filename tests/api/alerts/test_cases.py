@@ -8,7 +8,8 @@ import pytest
 from api.access import LOCAL
 from api.alerts.payloads import AlertGroup
 from api.alerts.receipt import take
-from api.alerts.work import MOST_MESSAGES, caller_for
+from api.alerts.work import MOST_MESSAGES, caller_for, case_of
+from api.store import StoreError
 from tests.api.alerts.conftest import Service
 from tests.api.alerts.elsewhere import Elsewhere
 from tests.api.alerts.sent import alert, group, of_grafana, pagerduty, resolved
@@ -213,3 +214,23 @@ def test_alerts_of_two_tenants_do_not_meet(service: Service) -> None:
     other = service.call(state.cases.linked, caller_for("other", "alertmanager"), "alertmanager", "shared")
     assert other is not None
     assert other != case["id"]
+
+
+def test_a_value_that_is_not_finite_is_the_news(service: Service) -> None:
+    told = alert("NotFinite", annotations={"summary": "see the value"}, values={"loss": "NaN"})
+    service.post("grafana", of_grafana("not finite", told))
+    assert "loss.nan" in {finding["id"] for finding in service.case("NotFinite")["diagnosis"]["findings"]}
+
+
+def test_a_store_that_fails_is_not_taken_for_a_case_that_is_gone(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases, caller = service.app.state.cases, caller_for("default", "prometheus")
+    assert service.call(case_of, cases, caller, "0" * 32) is None
+
+    async def broken(*_: Any) -> None:
+        raise StoreError("the server cannot be reached")
+
+    monkeypatch.setattr(cases, "get", broken)
+    with pytest.raises(StoreError):
+        service.call(case_of, cases, caller, "0" * 32)

@@ -47,7 +47,8 @@ def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path) -> None:
     for number in range(5):
         thread = threading.Thread(target=post_until_it_dies, args=(url, f"Kill{number}", acknowledged))
         thread.start()
-        time.sleep(random.uniform(0.3, 1.5))
+        enough = len(acknowledged) + random.randint(1, 20)
+        wait_until(lambda enough=enough: len(acknowledged) >= enough)
         process.send_signal(signal.SIGKILL)
         process.wait()
         thread.join()

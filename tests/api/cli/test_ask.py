@@ -115,6 +115,16 @@ def test_an_answer_taken_back_by_not_knowing_counts_no_longer(diagnoser: Diagnos
     assert talk.say("optimizer.runs-on-cpu = don't know")[1].ranking == first.ranking
 
 
+def test_more_than_a_case_may_hold_is_left_out_and_said_so(diagnoser: Diagnoser) -> None:
+    talk = ask.Talk(diagnoser, Case(report=SLOW), (), "en")
+    first = talk.begin()
+    long = "the office is nice. " * 9_999
+    talk.say(long)
+    turn, reply = talk.say(long)
+    assert turn.unclear in reply.wished
+    assert reply.ranking[0].cause == first.ranking[0].cause
+
+
 def test_pasted_files_of_several_messages_stand_beside_each_other(diagnoser: Diagnoser) -> None:
     talk = ask.Talk(diagnoser, Case(report=SLOW), (), "en")
     talk.begin()

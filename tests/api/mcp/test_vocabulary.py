@@ -20,6 +20,8 @@ def vocabulary() -> Vocabulary:
         ("loss scale", "amp.loss_scale"),
         ("amp", "amp.loss_scale"),
         ("lr", "lr.peak"),
+        ("fp16", "run.precision"),
+        ("loss exploded", "loss.diverges"),
         ("precisi", "run.precision"),
         ("precision", "run.precision"),
         ("dtype", "run.precision"),

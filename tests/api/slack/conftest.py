@@ -1,16 +1,20 @@
 """The service with Slack switched on, and a Slack to talk to."""
 
+import asyncio
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from api.app import create_app
 from api.settings import Settings
+from api.store import jobs
 from engine.knowledge.knowledge import Knowledge
 from engine.knowledge.load import load_knowledge
 from tests.api.conftest import a_client
-from tests.api.slack.fake_slack import APP_TOKEN, BOT_TOKEN, FakeSlack
+from tests.api.slack.fake_slack import APP_TOKEN, BOT_TOKEN, PATIENCE, FakeSlack
 from tests.api.slack.payloads import SECRET, TEAM
 
 
@@ -56,3 +60,27 @@ def client(
     settings = slack_settings(tmp_path_factory.mktemp("slack"), running_slack, slack_channel="C0ALERT")
     with a_client(create_app(settings, knowledge)) as client:
         yield client
+
+
+def settled(client: TestClient) -> None:
+    """Wait until no job of Slack's is left."""
+
+    kinds, store = ("slack.delivery", "slack.post"), client.app.state.store  # type: ignore[attr-defined]
+
+    def is_busy(connection: Any) -> bool:
+        return jobs.any_due(connection, kinds, time.time() + 600)
+
+    async def wait() -> None:
+        async with asyncio.timeout(PATIENCE):
+            while await store.read(is_busy):  # noqa: ASYNC110 - nobody tells when the last job is done
+                await asyncio.sleep(0.02)
+
+    client.portal.call(wait)  # type: ignore[union-attr]
+
+
+@pytest.fixture(autouse=True)
+def quiet(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No test leaves work to the next."""
+    yield
+    if "client" in request.fixturenames:
+        settled(request.getfixturevalue("client"))

@@ -23,12 +23,14 @@ class FakeSlack:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.refused: list[tuple[str, dict[str, Any]]] = []
         self.complaints: list[str] = []
         self.failing: dict[str, list[str | int]] = defaultdict(list)  # answers to give first: an error, or a status
         self.threads: dict[str, list[dict[str, Any]]] = {}
         self.files: dict[str, dict[str, Any]] = {}
         self.contents: dict[str, tuple[int, str, bytes]] = {}
         self.people: frozenset[str] = frozenset()
+        self.scopes = "app_mentions:read,channels:history,chat:write,commands,files:read"
         self.sockets: list[web.WebSocketResponse] = []
         self.acknowledged: list[dict[str, Any]] = []
         self._changed = threading.Condition()
@@ -55,7 +57,7 @@ class FakeSlack:
 
     def forget(self) -> None:
         """Begin a new test."""
-        for kept in (self.calls, self.complaints, self.failing, self.threads, self.files, self.contents):
+        for kept in (self.calls, self.refused, self.complaints, self.failing, self.threads, self.files, self.contents):
             kept.clear()  # type: ignore[attr-defined]
         self.acknowledged.clear()
         self.people = frozenset()
@@ -110,11 +112,14 @@ class FakeSlack:
         else:
             arguments = {name: _value(str(value)) for name, value in (await request.post()).items()}
         arguments |= dict(request.query)
-        answer = self._failure(method) or self._answer(method, arguments)
+        failure = self._failure(method)
+        answer = failure or self._answer(method, arguments)
         with self._changed:
-            self.calls.append((method, arguments))
+            (self.refused if failure else self.calls).append((method, arguments))
             self._changed.notify_all()
-        return answer if isinstance(answer, web.Response) else web.json_response(answer)
+        if isinstance(answer, web.Response):
+            return answer
+        return web.json_response(answer, headers={"x-oauth-scopes": self.scopes})
 
     def _failure(self, method: str) -> Any:
         if not self.failing[method]:
@@ -152,7 +157,7 @@ class FakeSlack:
             known = self.files.get(str(arguments["file"]))
             return {"ok": True, "file": known} if known else {"ok": False, "error": "file_not_found"}
         if method == "auth.test":
-            return {"ok": True, "team_id": "T0TEST", "user_id": BOT_USER, "bot_id": "B0BOT"}
+            return {"ok": True, "team_id": "T0TEST", "team": "Test", "user": "traintriage", "user_id": BOT_USER}
         if method == "apps.connections.open":
             return {"ok": True, "url": f"ws://127.0.0.1:{self.port}/socket"}
         self.complaints.append(f"the method {method}")

@@ -10,10 +10,10 @@ from starlette.testclient import TestClient
 from api.app import create_app
 from engine.knowledge.knowledge import Knowledge
 from tests.api.conftest import a_client
-from tests.api.slack.conftest import slack_settings
+from tests.api.slack.conftest import settled, slack_settings
 from tests.api.slack.fake_slack import FakeSlack
 from tests.api.slack.payloads import click, event, new_ts, post_interaction, post_json
-from tests.api.slack.test_flow import REPORT, settled, shown
+from tests.api.slack.test_flow import REPORT, shown
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from tests.api.slack.conftest import settled
 from tests.api.slack.fake_slack import FakeSlack
 from tests.api.slack.payloads import event, post_json
-from tests.api.slack.test_flow import opened, settled, shown, view_of
+from tests.api.slack.test_flow import opened, shown, view_of
 
 LOG = "\n".join(f"step {step} | loss {'nan' if step > 60 else 2.5} | loss scale {step % 7}" for step in range(1, 90))
 

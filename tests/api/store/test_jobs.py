@@ -31,8 +31,12 @@ def order(kind: str = "greet", payload: Mapping[str, Any] | None = None, **more:
     return lambda connection: enqueue(connection, kind, payload or {}, tenant="default", **more)
 
 
-def take(now: float, *kinds: str, attempts: int = 9, most: int = 9) -> Callable[[Connection], list[Job]]:
-    return lambda connection: claim(connection, kinds or ("greet",), now=now, seconds=60, attempts=attempts, most=most)
+def take(now: float, attempts: int = 9, most: int = 9) -> Callable[[Connection], list[Job]]:
+    def work(connection: Connection) -> list[Job]:
+        taken = (claim(connection, ("greet",), now=now, seconds=60, attempts=attempts) for _ in range(most))
+        return [job for job in taken if job is not None]
+
+    return work
 
 
 def rows(connection: Connection) -> list[Any]:
@@ -211,6 +215,28 @@ def test_workers_share_the_jobs_and_each_job_runs_once(store_url: str) -> None:
     asyncio.run(work())
     assert sorted(number for _, number in done) == list(range(40))
     assert {name for name, _ in done} == {"a", "b"}
+
+
+def test_jobs_of_one_kind_do_not_hold_up_the_others(store_url: str) -> None:
+    started: list[str] = []
+
+    async def hang(job: Job) -> None:
+        started.append(job.kind)
+        await asyncio.sleep(PATIENCE)
+
+    async def handle(job: Job) -> None:
+        started.append(job.kind)
+
+    async def work() -> None:
+        async with open_store(store_url) as store:
+            for _ in range(9):
+                await store.run(order("slow"))
+            await store.run(order("greet"))
+            async with a_worker(store, {"slow": hang, "greet": handle}, replace(FAST, at_once=4, of_a_kind=2)):
+                await until(lambda: "greet" in started)
+            assert started == ["slow", "slow", "greet"]
+
+    asyncio.run(work())
 
 
 def test_a_failed_job_is_tried_again_after_growing_pauses_and_then_dead(store_url: str) -> None:

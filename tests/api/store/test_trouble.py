@@ -80,6 +80,7 @@ def test_a_full_disk(small_disk: Path) -> None:
 
 def test_a_disk_that_fills_up_while_cases_are_written(small_disk: Path) -> None:
     async def work() -> int:
+        (small_disk / "ballast").write_bytes(bytes(8 << 20))
         async with open_store(f"sqlite:///{small_disk}/store.db") as store:
             written, error = await write_until_refused(store)
             assert (str(error), error.kind.status) == ("the disk is full", 507)

@@ -80,8 +80,10 @@ def answer_of(asked: Question, truth: frozenset[str]) -> str:
     """What somebody types who knows which findings are there."""
     if asked.several:
         seen = [option.key for option in asked.options if _is_true(option, truth)]
-        return ", ".join(seen) or "none of these"
-    return "yes" if asked.asks[0] in truth else "no"
+        none = (option.label for option in asked.options if set(option.answers.values()) == {"absent"})
+        return ", ".join(seen) or next(none, asked.options[-1].label)
+    state = "present" if asked.asks[0] in truth else "absent"
+    return next(option.label for option in asked.options if option.answers.get(asked.asks[0]) == state)
 
 
 def _is_true(option: Option, truth: frozenset[str]) -> bool:

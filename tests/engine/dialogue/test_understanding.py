@@ -62,7 +62,7 @@ def test_yes_is_present(read: Read, simple: Question, text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["no", "No!", "nope", "n", "it doesn't", "it doesn’t", "not really", "no it does not", "2", "never",
+    ["no", "No!", "nope", "n", "it doesn't", "it doesn’t", "not really", "no it does not", "2", "never", "没开",
      "不", "不是", "没有", "不会", "否"],
 )  # fmt: skip
 def test_no_is_absent(read: Read, simple: Question, text: str) -> None:
@@ -74,7 +74,7 @@ def test_no_is_absent(read: Read, simple: Question, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["I don't know", "not sure", "no idea", "maybe", "skip", "next question", "I can't check that now", "3",
-     "not sure whether it does", "不知道", "不确定", "跳过", "查不了"],
+     "not sure whether it does", "不知道", "不确定", "跳过吧", "查不了"],
 )  # fmt: skip
 def test_not_knowing_passes_the_question(read: Read, simple: Question, text: str) -> None:
     turn = read(text, simple)
@@ -170,6 +170,37 @@ def test_of_a_check_a_bare_answer_is_asked_back(read: Read, check: Question, tex
     turn = read(text, check)
     assert turn.unclear
     assert not turn.tells_anything
+
+
+@pytest.mark.parametrize("text", ["not yet", "ok", "还没有"])
+def test_a_check_takes_its_time(read: Read, check: Question, text: str) -> None:
+    turn = read(text, check)
+    assert turn.unclear
+    assert not turn.tells_anything
+
+
+def test_no_to_a_negative_question_is_asked_back(read: Read, ask: Ask) -> None:
+    for lang, bare, plain_no in (("en", "no", "it does"), ("zh", "没有", "不是")):
+        asked = (
+            ask("contrastive.scale-constant", lang=lang) if lang == "en" else ask("accumulation.no-speedup", lang=lang)
+        )
+        assert read(bare, asked, lang).unclear
+        assert not read(bare, asked, lang).tells_anything
+        assert not read(plain_no, asked, lang).unclear
+        assert asked.options[0].label not in ("yes", "是")
+        assert read(asked.options[1].label, asked, lang).findings == {asked.id: "absent"}
+
+
+@pytest.mark.parametrize("text", ["hm", "haha", "哈哈", "lol :)"])
+def test_small_talk_is_no_evidence(read: Read, simple: Question, text: str) -> None:
+    turn = read(text, simple)
+    assert turn.unclear
+    assert not turn.tells_anything
+
+
+@pytest.mark.parametrize("text", ["OOM", "NaN", "fp16", "hang", "卡住了", "loss NaN", "AdamW"])
+def test_a_single_term_is_evidence(read: Read, simple: Question, text: str) -> None:
+    assert read(text, simple).evidence == {"report": text}
 
 
 def test_a_check_that_cannot_be_done_is_passed_and_its_findings_stay_open(read: Read, check: Question) -> None:

@@ -1,0 +1,45 @@
+"""``traintriage slack``: answer Slack over a connection that this machine makes, without an address of its own."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from api.cli import Problem
+
+
+@click.command("slack")
+@click.option("--socket", is_flag=True, help="Listen by Socket Mode until Ctrl-C.")
+@click.option("--check", is_flag=True, help="Only see whether the tokens work and the bot may do what it needs.")
+def command(socket: bool, check: bool) -> None:
+    """Diagnose training incidents in Slack; docs/slack.md leads from nothing to a bot in ten minutes.
+
+    Needs TRAINTRIAGE_SLACK_BOT_TOKEN, TRAINTRIAGE_SLACK_APP_TOKEN and TRAINTRIAGE_SLACK_TEAMS. Requests over HTTP are
+    answered by traintriage serve.
+    """
+    import asyncio
+    import importlib.util
+
+    from api.settings import Settings, SettingsError
+
+    if socket == check:
+        raise click.UsageError("say --socket to listen, or --check to try the tokens")
+    if importlib.util.find_spec("slack_bolt") is None or importlib.util.find_spec("aiohttp") is None:
+        raise Problem("the libraries for Slack are missing", "pip install 'traintriage[slack]'")
+    from slack_sdk.errors import SlackApiError
+
+    from api.slack.socket import listen, tried
+
+    try:
+        settings = Settings.from_env(os.environ)
+        if socket:
+            asyncio.run(listen(settings))
+        else:
+            click.echo(asyncio.run(tried(settings)))
+    except SettingsError as error:
+        raise Problem("Slack cannot be reached so", str(error)) from None
+    except SlackApiError as error:
+        raise Problem("Slack refuses", f"{error.response.get('error')}; see docs/slack.md") from None
+    except OSError as error:
+        raise Problem("Slack cannot be reached", str(error)) from None
