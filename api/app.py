@@ -21,7 +21,7 @@ from api.jobs import Handler, Worker
 from api.limits import HeadAsGet, RequestLimits, SecureHeaders
 from api.outbound import Outbound
 from api.reader import Source
-from api.routes import audits, calculators, case_history, cases, diagnoses, health, pages, pipeline
+from api.routes import audit_log, audits, calculators, case_history, cases, diagnoses, health, pages, pipeline
 from api.routes.knowledge import make_router
 from api.settings import Settings
 from api.store import AuditLimits, AuditStore, KeyStore, Store
@@ -75,6 +75,7 @@ def create_app(settings: Settings, knowledge: Knowledge | None = None, source: S
         audits.router,
         cases.router,
         case_history.router,
+        audit_log.router,
         alerts_router,
         make_router(),
         pipeline.router,

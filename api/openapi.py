@@ -38,6 +38,7 @@ _TAGS = [
     {"name": "knowledge", "description": "What the service knows: causes, findings, facts, checks and gates."},
     {"name": "pipeline", "description": "The training step, station by station."},
     {"name": "calculators", "description": "Arithmetic that needs no diagnosis."},
+    {"name": "audit-log", "description": "Who did what, in rows that are bound to each other by hashes."},
     {"name": "health", "description": "For those who run the service."},
 ]
 _KEEPS_NOTHING = frozenset({"diagnoses", "knowledge", "pipeline", "calculators", "health"})

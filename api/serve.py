@@ -56,12 +56,26 @@ def run(
         require_loopback(settings.host)
     if settings.oidc_issuer:
         _check_provider(settings)
+    _check_slack(settings)
     with _bound(settings.host, settings.port) as listener:
         asyncio.run(_prepare_store(settings.store_url))
         if settings.workers > 1:
             _run_workers(settings, listener)
         else:
             _run_one(settings, listener)
+
+
+def _check_slack(settings: Settings) -> None:
+    """Say what is missing before workers start, each of which would fail and be started again.
+
+    Raises:
+        SettingsError: if only half of what Slack needs is set.
+    """
+    from api.slack import require_libraries
+    from api.slack.config import config_of
+
+    if config_of(settings) is not None:
+        require_libraries()
 
 
 def require_loopback(host: str) -> None:

@@ -149,6 +149,7 @@ class Telemetry:
             route=route,
             status=status,
             milliseconds=round(seconds * 1000, 2),
+            caller=getattr(scope.get("state", {}).get("caller"), "id", None),
         )
 
 

@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fastapi.routing import APIRoute, iter_route_contexts
+from fastapi.routing import iter_route_contexts
 from starlette.requests import Request
-from starlette.routing import Mount, compile_path
+from starlette.routing import compile_path
 
 from api.access.caller import LOCAL, Caller, Scope, require
 from api.access.refusals import too_many
@@ -35,8 +35,6 @@ _KINDS = {
     Scope.ALERTS_WRITE: "webhooks",
 }
 
-_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")  # of a route that leaves them to its app
-
 
 class UndeclaredRouteError(Exception):
     """A route does not say who may use it, so the service does not start."""
@@ -51,30 +49,12 @@ class Gate:
     route: Any
 
 
-class Guarded:
-    """An ASGI app that only callers with ``scope`` reach, to be mounted."""
-
-    def __init__(self, app: ASGIApp, scope: Scope) -> None:
-        self.app = app
-        self.scope = scope
-
-    async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
-        """Pass on what may pass."""
-        try:
-            require(Request(scope), self.scope)
-        except Problem as problem:
-            await problem_response(problem, Request(scope))(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
-
-
 class Gates:
     """All gates of an app, found by path and method before the router looks."""
 
     def __init__(self) -> None:
         self._fixed: dict[str, dict[str, Gate]] = {}
         self._patterns: list[tuple[re.Pattern[str], dict[str, Gate]]] = []
-        self._mounts: list[tuple[str, Gate]] = []
 
     def learn(self, app: FastAPI) -> None:
         """Take down what each route of ``app`` declares.
@@ -83,14 +63,10 @@ class Gates:
             UndeclaredRouteError: if one declares nothing, or more than one thing.
         """
         for context in iter_route_contexts(app.routes):
-            route = context.original_route
             path = context.path or ""
-            scope = _declared(context, route, path)
-            methods = context.methods or _METHODS
-            gate = Gate(scope, _kind(scope, methods), route)
-            if isinstance(route, Mount):
-                self._mounts.append((path, gate))
-                continue
+            scope = _declared(context, path)
+            methods = context.methods or ()
+            gate = Gate(scope, _kind(scope, methods), context.original_route)
             gates = dict.fromkeys(methods, gate)
             if "{" in path:
                 self._patterns.append((compile_path(path)[0], gates))
@@ -106,17 +82,15 @@ class Gates:
         for pattern, gates in self._patterns:
             if method in gates and pattern.match(path):
                 return gates[method]
-        return next((gate for prefix, gate in self._mounts if path == prefix or path.startswith(f"{prefix}/")), None)
+        return None
 
 
-def _declared(context: Any, route: Any, path: str) -> Scope | None:
-    if isinstance(route, APIRoute):
-        checks = [depends.dependency for depends in context.dependencies]
-    else:
-        checks = [getattr(route, "app", None)]  # of a mount, if it is Guarded
+def _declared(context: Any, path: str) -> Scope | None:
+    # What is no route of the framework, a mounted app for one, has no dependencies, and so declares nothing.
+    checks = [depends.dependency for depends in getattr(context, "dependencies", ())]
     found: list[Scope | None] = [check.scope for check in checks if hasattr(check, "scope")]
     if len(found) != 1:
-        raise UndeclaredRouteError(f"{path} must declare who may use it: once, by needs(Scope…), public() or Guarded")
+        raise UndeclaredRouteError(f"{path} must declare who may use it: once, by needs(Scope…) or public()")
     return found[0]
 
 

@@ -27,6 +27,7 @@ from engine.model.base import Lang, Text
 from engine.model.case import Case
 
 if TYPE_CHECKING:
+    from api.cli.ask_case import KeptTalk
     from engine.model.observed import Observed
 
 PROMPT = "> "
@@ -46,31 +47,53 @@ PASTE_SECONDS = 0.05
     "--overlay", type=click.Path(path_type=Path, exists=True, file_okay=False), help="A site's own knowledge."
 )
 @click.option(
+    "--case", "case_id", metavar="ID", help="Keep it: go on with this case of the store, or open one with 'new'."
+)
+@click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document at the end; the dialogue goes to stderr."
 )
-def command(paths: tuple[Path, ...], report: str, lang: Lang | None, overlay: Path | None, as_json: bool) -> int:
+def command(
+    paths: tuple[Path, ...], report: str, lang: Lang | None, overlay: Path | None, case_id: str | None, as_json: bool
+) -> int:
     """Find the cause in a dialogue: answer questions, paste log lines, ask why.
 
     PATHS are logs, metrics files, run folders and a case file to begin with. Say "help" for what can be said; Ctrl-D
     ends. From a pipe every line is a message; log lines in a row and what stands between ``` lines are one.
+
+    With --case every message is kept, and the service, Slack and MCP go on with the same case. The store is the one of
+    TRAINTRIAGE_STORE_URL, as for the service.
     """
     if any(str(path) == "-" for path in paths):
         raise Problem("standard input is the dialogue", "give the log as a file, or paste it")
     case, files = gather(paths, None)
     if report:
         case = case.model_copy(update={"report": f"{case.report}\n{report}".strip()})
+    lang = lang or language_of_terminal()
+    if case_id is not None:
+        return _keep(case_id, case, files, lang, overlay, as_json)
     try:
         diagnoser = Diagnoser(load_knowledge(overlay=overlay), keep=True)
     except KbError as error:
         raise Problem("the knowledge base does not load", str(error)) from None
     try:
-        talk = Talk(diagnoser, case, files, lang or language_of_terminal())
-        return _converse(talk, as_json)
+        return _converse(Talk(diagnoser, case, files, lang), as_json)
     finally:
         diagnoser.close()
 
 
-def _converse(talk: Talk, as_json: bool) -> int:
+def _keep(
+    case_id: str, case: Case, files: Sequence[EvidenceFile], lang: Lang, overlay: Path | None, as_json: bool
+) -> int:
+    from api.cli.ask_case import kept_talk
+
+    if overlay is not None:
+        raise Problem("wrong use", "a kept case is answered by the knowledge of the service: leave --overlay out")
+    with kept_talk(case_id, case, files, lang) as talk:
+        click.echo(f"case {talk.case_id}", err=True)
+        return _converse(talk, as_json)
+
+
+def _converse(talk: Talk | KeptTalk, as_json: bool) -> int:
     """Talk until a last word or the end of the input; the exit code is that of ``diagnose``."""
     out = Console(stderr=as_json, highlight=False, width=None if sys.stdout.isatty() else 110)
     _show(talk.begin(), out)

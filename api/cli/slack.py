@@ -19,16 +19,19 @@ def command(socket: bool, check: bool) -> None:
     answered by traintriage serve.
     """
     import asyncio
-    import importlib.util
 
     from api.settings import Settings, SettingsError
+    from api.slack import require_libraries
 
     if socket == check:
         raise click.UsageError("say --socket to listen, or --check to try the tokens")
-    if importlib.util.find_spec("slack_bolt") is None or importlib.util.find_spec("aiohttp") is None:
-        raise Problem("the libraries for Slack are missing", "pip install 'traintriage[slack]'")
+    try:
+        require_libraries()
+    except SettingsError as error:
+        raise Problem("Slack cannot be reached so", str(error)) from None
     from slack_sdk.errors import SlackApiError
 
+    from api.slack.posts import reason_of
     from api.slack.socket import listen, tried
 
     try:
@@ -40,6 +43,6 @@ def command(socket: bool, check: bool) -> None:
     except SettingsError as error:
         raise Problem("Slack cannot be reached so", str(error)) from None
     except SlackApiError as error:
-        raise Problem("Slack refuses", f"{error.response.get('error')}; see docs/slack.md") from None
+        raise Problem("Slack refuses", f"{reason_of(error)}; see docs/slack.md") from None
     except OSError as error:
         raise Problem("Slack cannot be reached", str(error)) from None

@@ -13,7 +13,17 @@ if TYPE_CHECKING:
 
     from api.slack.config import SlackConfig
 
-__all__ = ["config_of", "install"]
+__all__ = ["config_of", "install", "require_libraries"]
+
+
+def require_libraries() -> None:
+    """Make sure that the optional libraries are there.
+
+    Raises:
+        SettingsError: if not; the text says what to install.
+    """
+    if importlib.util.find_spec("slack_bolt") is None or importlib.util.find_spec("aiohttp") is None:
+        raise SettingsError("the libraries for Slack are missing: pip install 'traintriage[slack]'")
 
 
 def install(app: FastAPI, config: SlackConfig) -> None:
@@ -22,10 +32,7 @@ def install(app: FastAPI, config: SlackConfig) -> None:
     Raises:
         SettingsError: if the libraries are not installed.
     """
-    if importlib.util.find_spec("slack_bolt") is None or importlib.util.find_spec("aiohttp") is None:
-        raise SettingsError(
-            "TRAINTRIAGE_SLACK_… is set, but the libraries are missing: pip install 'traintriage[slack]'"
-        )
+    require_libraries()
     from api.slack.connect import connect
 
     connect(app, config)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from slack_bolt import BoltResponse
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.error import BoltUnhandledRequestError
 from slack_sdk.errors import SlackApiError
 
 from api.access import Scope
@@ -86,6 +87,7 @@ class Bot:
             authorize=authorize,
             before_authorize=self._gate,
             process_before_response=True,
+            raise_error_for_unhandled_request=True,  # what Bolt would do otherwise fails where a part is null
             request_verification_enabled=False,
             ignoring_self_events_enabled=False,  # messages of bots are no deliveries anyway
             ssl_check_enabled=False,
@@ -111,7 +113,9 @@ class Bot:
         return BoltResponse(status=200 if request.mode == "socket_mode" else UNKNOWN_WORKSPACE)
 
     async def _failed(self, error: Exception) -> BoltResponse:
-        """Our own trouble, such as a store that is away: Slack sends it again."""
+        """What nothing listens to is no error. Our own trouble, such as a store that is away, is: Slack sends again."""
+        if isinstance(error, BoltUnhandledRequestError):
+            return BoltResponse(status=200)
         self.logger.error("Slack delivery not taken", reason=type(error).__name__, exc_info=error)
         return BoltResponse(status=503)
 

@@ -15,7 +15,10 @@ from engine.model.base import Frozen
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Z0-9]{1,32}$")]
 Stamp = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,12}\.[0-9]{1,9}$")]
 CaseId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
-Key = Annotated[str, StringConstraints(pattern=r"^slack:[A-Za-z0-9._/-]{1,200}$")]
+# A message by its place, or an interaction by its ticket.
+Key = Annotated[
+    str, StringConstraints(pattern=r"^slack:([A-Z0-9]+/[A-Z0-9]+/[0-9]+\.[0-9]+|[A-Za-z0-9._-]+)$", max_length=200)
+]
 DELIVERY = "slack.delivery"  # kind of job
 MOST_FILES = 10
 _TEXT = 40_000  # Slack's own limit for a message
@@ -50,7 +53,7 @@ class Report(Frozen):
 
 
 class Message(Frozen):
-    """Somebody writes in the thread of a case. ``addressed``: to the bot, so that it has to answer."""
+    """Somebody writes in the thread of a case. ``addressed``: to the bot, by name or in private: it has to answer."""
 
     kind: Literal["message"] = "message"
     key: Key
@@ -59,6 +62,7 @@ class Message(Frozen):
     text: str = ""
     files: tuple[Id, ...] = ()
     addressed: bool = False
+    mentioned: bool = False
 
 
 class Click(Frozen):
@@ -128,7 +132,8 @@ def of_event(body: Mapping[str, Any]) -> Report | Message | None:
         return _made(Report, common)
     if kind == "message" and event.get("thread_ts"):
         mentioned = any(f"<@{bot}>" in str(event.get("text")) for bot in _bots(body))
-        return _made(Message, {**common, "addressed": mentioned or event.get("channel_type") == "im"})
+        addressed = mentioned or event.get("channel_type") == "im"
+        return _made(Message, {**common, "addressed": addressed, "mentioned": mentioned})
     return None
 
 

@@ -135,7 +135,9 @@ class Desk:
         if case_id is None:
             return
         view = await self.cases.get(caller, case_id)
-        if view.state.is_resolved and not delivery.addressed:
+        if view.state.is_resolved:
+            if delivery.mentioned:  # the mention itself may come second, and is then the same delivery
+                await self._report(_as_report(delivery), caller, again)
             return  # people go on talking after it
         if Scope.CASES_WRITE not in caller.scopes and not delivery.addressed:
             return
@@ -253,6 +255,10 @@ class Desk:
             if reason_of(error) not in FINAL | {"user_not_in_channel"}:
                 raise
             await self.poster.post(delivery.who.user, "", message)
+
+
+def _as_report(message: Message) -> Report:
+    return Report(key=message.key, who=message.who, thread=message.thread, text=message.text, files=message.files)
 
 
 def _submission(turn: Turn, files: Sequence[StoredFile]) -> Submission:

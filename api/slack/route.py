@@ -56,8 +56,7 @@ def make_router(config: SlackConfig, bot: AsyncApp, clock: Callable[[], float] =
             raise Problem("unknown-workspace", _UNKNOWN, headers={"X-Slack-No-Retry": "1"})
         if response.status_code >= 500:
             raise Problem("not-ready", _AWAY, headers={"Retry-After": "5"})
-        # What nothing listens to is no error: Slack would send it again, and in the end nothing at all.
-        return Response() if response.status_code == 404 else response
+        return response
 
     return router
 

@@ -115,8 +115,8 @@ def verify(connection: Connection, checkpoint: Checkpoint | None = None) -> Veri
             at_checkpoint = previous
         if len(problems) > MOST_PROBLEMS:
             return Verified(last, previous, (*problems[:MOST_PROBLEMS], "there is more; the rest was not looked at"))
-    head = connection.execute(select(HEAD.c.size, HEAD.c.hash)).first()
-    if head is None or tuple(head) != (last, previous):
+    found = connection.execute(select(HEAD.c.size, HEAD.c.hash)).first()
+    if found is None or tuple(found) != (last, previous):
         problems.append(
             f"the head does not stand for row {last}, the last one: rows behind it are missing, or it is wrong"
         )
@@ -138,6 +138,12 @@ def entries(connection: Connection, after: int = 0) -> Iterator[RowMapping]:
         if len(rows) < _BATCH:
             return
         after = rows[-1]["seq"]
+
+
+def head(connection: Connection) -> tuple[int, str]:
+    """How many rows there are, and the hash of the last."""
+    size, digest = connection.execute(select(HEAD.c.size, HEAD.c.hash)).one()
+    return size, digest
 
 
 def latest(

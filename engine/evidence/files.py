@@ -18,6 +18,7 @@ from engine.evidence.gathered import Gathered
 from engine.evidence.inputs import EvidenceFile
 from engine.evidence.ranks import incident
 from engine.evidence.ranks.of_files import side_by_side
+from engine.evidence.readers.machines.alerts import joined
 from engine.evidence.readers.results.compare import compare
 from engine.evidence.series import ReadNote, RunEnd, RunRecord, together
 from engine.evidence.signatures import Hit, SignatureScan, readings
@@ -43,6 +44,7 @@ class FileEvidence:
         records = self._records(case, files, out)
         for record in records:
             self._note(record, out)
+        out.facts = joined(out.facts)
         hits: list[Hit] = []
         for record in records:
             found = self._signatures.hits(record)

@@ -107,7 +107,7 @@ class Vocabulary:
 
     def nearest(self, name: str) -> list[str]:
         """Up to three ids that look like ``name``."""
-        ids = [*self.facts, *self.findings]
+        ids = list(dict.fromkeys((*self.facts, *self.findings)))  # some ids are those of a fact and of a finding
         return difflib.get_close_matches(name[:100].lower(), ids, n=3, cutoff=0.6)
 
 

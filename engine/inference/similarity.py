@@ -119,7 +119,7 @@ class Similarity:
         """For each of these causes the words of ``text`` that make the likeness, those that weigh most first."""
         spoken: list[str] = []
         weights: list[Array] = []
-        for part in dict.fromkeys(_parts(text[:MAX_TEXT])):
+        for part in sorted(set(_parts(text[:MAX_TEXT]))):  # equal weights go by word, not by order of the evidence
             for term in terms(part):
                 if term in self._postings:
                     holders, values = self._weights(term)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
-from engine.knowledge.ids import LOCK, write_lock
 from engine.knowledge.load import existing, load_knowledge
 from engine.model.base import Text
 from engine.model.kb import CauseId
@@ -40,7 +39,7 @@ def new_cause(root: Path, id_: str, family: str, title: Text, with_mechanism: bo
 
     The findings are existing ones of the same area, those that fewest causes show. With ``with_mechanism`` a
     finding that proves the cause, and a check that settles it, are added to ``findings/<area>.yaml`` and
-    ``checks/<area>.yaml``. New ids are added to the lock, if there is one.
+    ``checks/<area>.yaml``.
 
     Raises:
         AuthorError: if the id is taken or malformed, the family unknown, or no finding suits.
@@ -59,8 +58,6 @@ def new_cause(root: Path, id_: str, family: str, title: Text, with_mechanism: bo
     cause.parent.mkdir(parents=True, exist_ok=True)
     cause.write_text(_cause_text(id_, family, title, choice), encoding="utf-8")
     cases.write_text(_cases_text(choice, title), encoding="utf-8")
-    if (root / LOCK).is_file():
-        write_lock(root)
     return changed
 
 

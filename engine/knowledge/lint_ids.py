@@ -42,7 +42,9 @@ def all_are_locked(context: Context) -> Iterator[Remark]:
     root = context.lock.file.path.parent
     for name, (placed, path) in defined(context.sources).items():
         if name not in context.lock.value and placed.file.path.is_relative_to(root):
-            yield Remark(placed, path, f"'{name[1]}' is not in {LOCK}", "Run 'traintriage kb lock'")
+            yield Remark(
+                placed, path, f"'{name[1]}' is not in {LOCK}", "Run 'traintriage kb lock' when its name is final"
+            )
 
 
 def successors_exist(context: Context) -> Iterator[Remark]:
@@ -62,6 +64,6 @@ def _retired(context: Context) -> set[tuple[str, str]]:
 RULES = (
     Rule("KB701", "error", none_disappears),
     Rule("KB702", "error", none_is_reused),
-    Rule("KB703", "error", all_are_locked),
+    Rule("KB703", "warning", all_are_locked),
     Rule("KB704", "error", successors_exist),
 )

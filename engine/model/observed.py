@@ -35,7 +35,8 @@ def together(evidence: Observed, stated: Observed) -> Observed:
         digest=hashlib.sha256(f"{evidence.digest}+{stated.digest}".encode()).hexdigest(),
         not_understood=evidence.not_understood + stated.not_understood,
         read=evidence.read + stated.read,
-        judged=evidence.judged + stated.judged,
-        not_judged=evidence.not_judged + stated.not_judged,
+        # Answers judge no evidence, so that nothing was judged of them is no gap.
+        judged=evidence.judged,
+        not_judged=evidence.not_judged,
         text=evidence.text,
     )

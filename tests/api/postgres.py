@@ -58,7 +58,8 @@ class Server:
         settings = [part for option in (*options, "shared_buffers=16MB", *self._options) for part in ("-c", option)]
         self._process = self._called("postgres", *settings)
         # Its input ends when this process does, however: no server outlives the tests.
-        guard = ["sh", "-c", "read -r _; kill -QUIT $1", "sh", str(self._process.pid)]
+        script = 'read -r _; kill -QUIT "$1"; sleep 1; rm -rf "$2"'
+        guard = ["sh", "-c", script, "sh", str(self._process.pid), str(self.folder)]
         self._guard = subprocess.Popen(guard, stdin=subprocess.PIPE, start_new_session=True)
         end = time.monotonic() + PATIENCE
         while not self._answers():

@@ -159,7 +159,9 @@ UNITS = {
 def test_the_unit_in_which_a_number_is_told_changes_nothing(diagnoser: Diagnoser, examples) -> None:
     facts = diagnoser.knowledge.facts
     measured = [
-        id_ for id_, fact in facts.items() if fact.unit in UNITS and fact.derive is None and fact.at_most in (None, 1.0)
+        id_
+        for id_, fact in facts.items()
+        if fact.unit in UNITS and fact.derive is None and fact.at_least in (None, 0) and fact.at_most in (None, 1)
     ]
     assert {facts[id_].unit for id_ in measured} == set(UNITS)
 

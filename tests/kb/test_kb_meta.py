@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from engine.knowledge.files import default_root, read_files
+from engine.knowledge.ids import read_lock
 from engine.knowledge.knowledge import Knowledge
 from engine.knowledge.lint import Issue, lint
 from engine.knowledge.load import load_cases, load_knowledge
@@ -29,6 +30,11 @@ def _issues() -> tuple[Issue, ...]:
 
 def test_no_rule_is_broken() -> None:
     assert [str(issue) for issue in _issues() if issue.severity == "error"] == []
+
+
+def test_every_id_is_locked() -> None:
+    assert read_lock(default_root()) is not None
+    assert [str(issue) for issue in _issues() if issue.code == "KB703"] == []
 
 
 def test_the_examples_load() -> None:

@@ -28,13 +28,16 @@ UNLIMITED = {
 class KeyMaker:
     """Makes keys in the store of a service."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, start: bool = False) -> None:
         self.url = url
+        self.start = start  # whether the tables still have to be made
 
     def in_store(self, work: Callable[[Any], Any]) -> Any:
         async def run() -> Any:
             store = Store(self.url)
             try:
+                if self.start:
+                    await store.start()
                 return await store.run(work)
             finally:
                 await store.close()

@@ -11,7 +11,7 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from api.access import Caller, Scope, authentication, caller_of, needs, public
-from api.access.gates import Gates, Guarded, UndeclaredRouteError, peer
+from api.access.gates import Gates, UndeclaredRouteError, peer
 from api.app import create_app
 from api.rates import Rate
 from api.settings import Settings
@@ -44,36 +44,17 @@ def plain_route(app: FastAPI) -> None:
 
 
 @pytest.mark.parametrize("add", [undeclared, declared_twice, mounted, plain_route])
-@pytest.mark.parametrize("access", ["open", "keys"])
-def test_a_route_that_declares_nothing_stops_the_start(settings: Settings, access: str, add: Any) -> None:
-    app = create_app(settings.model_copy(update={"access": access}), source=SOURCE)
+def test_a_route_declares_one_thing(add: Any) -> None:
+    app = FastAPI(openapi_url=None)
     add(app)
+    with pytest.raises(UndeclaredRouteError, match="/more"):
+        Gates().learn(app)
+
+
+def test_a_route_that_declares_nothing_stops_the_start_of_an_open_service_too(app: FastAPI) -> None:
+    undeclared(app)
     with pytest.raises(UndeclaredRouteError, match="/more"), a_client(app):
         pass
-
-
-def test_a_mounted_app_is_reached_with_its_scope_only(store_settings: Settings) -> None:
-    app = create_app(store_settings, source=SOURCE)
-    app.router.routes.append(Mount("/tools", app=Guarded(PlainTextResponse("done"), Scope.ADMIN)))
-    make_key = KeyMaker(store_settings.store_url)
-    with a_client(app) as client:
-        assert client.get("/tools").status_code == 401
-        assert client.get("/tools/deep").status_code == 401
-        assert client.get("/toolshed").status_code == 404
-        assert client.get("/tools/x", headers=bearer(make_key(Scope.DIAGNOSE))).status_code == 403
-        assert client.get("/tools/x", headers=bearer(make_key(Scope.ADMIN))).text == "done"
-
-
-def test_the_guard_of_a_mounted_app_does_not_need_the_middleware() -> None:
-    app = FastAPI()
-    guarded = Guarded(PlainTextResponse("done"), Scope.ADMIN)
-
-    async def outside(scope: Any, receive: Any, send: Any) -> None:
-        state = {"caller": None, "refusal": None, "request_id": "x"}
-        await guarded({**scope, "state": state}, receive, send)
-
-    app.router.routes.append(Mount("/", app=outside))
-    assert TestClient(app).get("/").status_code == 401
 
 
 def test_a_route_checks_by_itself_what_the_middleware_checks(store_settings: Settings) -> None:
@@ -110,18 +91,14 @@ def test_the_first_of_two_routes_for_a_path_counts() -> None:
 
 def test_an_open_service_has_one_caller_who_may_do_everything(app: FastAPI) -> None:
     seen: list[Caller] = []
-    app.router.routes.append(Mount("/who", app=Guarded(_notes(seen), Scope.ADMIN)))
+
+    async def ask(request: Request) -> None:
+        seen.append(caller_of(request))
+
+    app.add_api_route("/ask", ask, dependencies=[needs(Scope.ADMIN)])
     with a_client(app) as client:
-        client.get("/who/", headers={"Authorization": "Bearer nonsense"})
+        assert client.get("/ask", headers={"Authorization": "Bearer nonsense"}).status_code == 200
     assert [(caller.id, caller.tenant, caller.scopes) for caller in seen] == [("local", "default", frozenset(Scope))]
-
-
-def _notes(seen: list[Caller]) -> Any:
-    async def note(scope: Any, receive: Any, send: Any) -> None:
-        seen.append(caller_of(Request(scope)))
-        await PlainTextResponse("noted")(scope, receive, send)
-
-    return note
 
 
 def test_a_public_route_has_no_caller(store_settings: Settings) -> None:

@@ -77,7 +77,7 @@ def test_hsts_is_for_who_asks_for_it(settings: Settings) -> None:
 )
 @pytest.mark.parametrize("form", [True, False])
 def test_pages_of_other_sites_cannot_send(client: TestClient, origin: str | None, status: int, form: bool) -> None:
-    body: dict[str, Any] = {"files": {"files": ("a.log", b"loss nan")}} if form else {"json": REPORT}
+    body: dict[str, Any] = {"files": [("case", (None, '{"report": "x"}'))]} if form else {"json": REPORT}
     response = client.post("/v1/diagnoses", **body, headers={} if origin is None else {"Origin": origin})
     assert response.status_code == status
     assert status == 200 or response.json()["type"] == "/problems/cross-site"

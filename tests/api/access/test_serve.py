@@ -11,14 +11,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from api.access import Scope
 from api.serve import run
 from api.settings import SettingsError
-from tests.api.test_serve import PATIENCE, free_port
-
-
-def traintriage(*arguments: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "api.cli", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+from tests.api.access.conftest import KeyMaker
+from tests.api.test_serve import PATIENCE, PROGRAM, free_port
 
 
 @pytest.fixture
@@ -34,10 +31,12 @@ def environment(tmp_path: Path, issuer: Any) -> dict[str, str]:
 
 
 def test_with_keys_any_address_may_be_listened_on(tmp_path: Path, environment: dict[str, str], issuer: Any) -> None:
-    key = traintriage("keys", "create", "--name", "n", "--scope", "knowledge:read", environment=environment)
+    key = KeyMaker(environment["TRAINTRIAGE_STORE_URL"], start=True)(Scope.KNOWLEDGE_READ)
     url = f"http://127.0.0.2:{(port := free_port())}"  # not the address of the bind, nor one of the names
     with (tmp_path / "log").open("w") as log:
-        command = [sys.executable, "-m", "api.cli", "serve", "--port", str(port)]
+        (tmp_path / "knowledge").write_text("one")
+        store = environment["TRAINTRIAGE_STORE_URL"]
+        command = [sys.executable, "-c", PROGRAM, str(port), "1", str(tmp_path / "knowledge"), store]
         process = subprocess.Popen(command, env=environment, stderr=log)
         try:
             end = time.monotonic() + PATIENCE
@@ -49,7 +48,7 @@ def test_with_keys_any_address_may_be_listened_on(tmp_path: Path, environment: d
                 httpx2.get(f"{url}/v1/families", headers=headers).status_code
                 for headers in (
                     {},
-                    {"Authorization": f"Bearer {key.stdout.strip()}"},
+                    {"Authorization": f"Bearer {key}"},
                     {"Authorization": f"Bearer {issuer.token('ES256', scope='knowledge:read')}"},
                     {"Authorization": f"Bearer {issuer.token('ES256')}"},
                 )
@@ -62,7 +61,7 @@ def test_with_keys_any_address_may_be_listened_on(tmp_path: Path, environment: d
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     routes = {(line["route"], line["status"]) for line in lines if line["event"] == "request"}
     assert routes == {("/v1/families", status) for status in (401, 200, 403)} | {("/healthz", 200)}
-    assert key.stdout.strip().rsplit("_", 1)[1] not in (tmp_path / "log").read_text()
+    assert key.rsplit("_", 1)[1] not in (tmp_path / "log").read_text()
 
 
 @pytest.mark.parametrize(

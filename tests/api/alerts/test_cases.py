@@ -61,6 +61,8 @@ def test_what_is_new_in_a_group_joins_its_case_and_what_is_known_does_not(servic
     case = service.case("JoinA")
     assert kinds(service, case) == ["opened", "evidence"]
     assert "loss.nan" in {finding["id"] for finding in case["diagnosis"]["findings"]}
+    (names,) = (fact for fact in case["diagnosis"]["facts"] if fact["id"] == "alert.names")
+    assert (names["value"], names["contradicted_by"]) == ("JoinA, JoinB", [])
     events = service.call(service.app.state.cases.events, LOCAL, case["id"])
     assert "JoinA" not in json.dumps(events[1].body.model_dump())
     assert service.cases("JoinB") == []

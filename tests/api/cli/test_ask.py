@@ -28,6 +28,7 @@ def diagnoser() -> Iterator[Diagnoser]:
 @pytest.fixture
 def run(diagnoser: Diagnoser, monkeypatch: pytest.MonkeyPatch):
     """Run the command on one engine that all tests share."""
+    monkeypatch.setattr(ask, "load_knowledge", lambda **_: diagnoser.knowledge)
     monkeypatch.setattr(ask, "Diagnoser", lambda *_, **__: diagnoser)
     monkeypatch.setattr(diagnoser, "close", lambda: None)
 
@@ -37,11 +38,11 @@ def run(diagnoser: Diagnoser, monkeypatch: pytest.MonkeyPatch):
     return invoke
 
 
-def test_a_pipe_of_answers_leads_to_the_cause(run) -> None:
+def test_a_pipe_of_answers_leads_to_the_cause(run, diagnoser: Diagnoser) -> None:
     result = run("-r", SLOW, said="optimizer.runs-on-cpu = yes\nwhy\nbye\n")
     assert result.return_value == FOUND
     assert "> why" in result.output
-    assert load_knowledge().causes[HOST].title.en in result.output
+    assert diagnoser.knowledge.causes[HOST].title.en in result.output
     assert result.output.rstrip().endswith("Goodbye.")
 
 

@@ -212,11 +212,16 @@ def test_a_resolved_thread_is_left_alone_until_a_mention_opens_a_new_case(client
     outcome = Outcome(other="a bad card")
     client.portal.call(client.app.state.cases.resolve, ANNA, first.id, outcome)  # type: ignore[union-attr,attr-defined]
     next_post(slack, 2)
-    post_json(client, event("message", text="thanks, the loss is NaN no more", thread_ts=thread))
+    for more in ({}, {"channel_type": "im"}):
+        post_json(client, event("message", text="thanks, the loss is NaN no more", thread_ts=thread, **more))
     settled(client)
     assert len(slack.called("chat.postMessage")) == 2
-    post_json(client, event("app_mention", text="<@U0BOT> loss is NaN again, fp16", thread_ts=thread))
+    again = event("message", text="<@U0BOT> loss is NaN again, fp16", thread_ts=thread)
+    post_json(client, again)
+    post_json(client, {**again, "event": {**again["event"], "type": "app_mention"}})
     next_post(slack, 3)
+    settled(client)
+    assert len(slack.called("chat.postMessage")) == 3
     assert view_of(client, thread).id != first.id
 
 

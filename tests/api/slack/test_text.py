@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from api.slack.text import bold, clean, clip, escape, fitting, length, listing, plain, quoted, received, said
 
+HIDDEN = ("Cc", "Cf", "Cs", "Co")
 ANY = st.text(alphabet=st.characters(codec=None, exclude_categories=()))
 
 
 @given(ANY)
 def test_nothing_hidden_gets_through(text: str) -> None:
     for shown in (clean(text), plain(text, 75), escape(text), said(text), quoted(text), listing(text), bold(text)):
-        assert all(c in "\n\u200c\u200d" or unicodedata.category(c)[0] != "C" for c in shown)
+        assert all(c in "\n\u200c\u200d" or unicodedata.category(c) not in HIDDEN for c in shown)
 
 
 @given(ANY)
@@ -25,6 +26,11 @@ def test_no_mark_of_slack_gets_through(text: str) -> None:
         assert "<" not in shown
         assert ">" not in shown
         assert "@here" not in shown
+
+
+def test_every_hidden_character_is_known() -> None:
+    everything = "".join(map(chr, range(0x110000)))
+    assert {c for c in clean(everything) if unicodedata.category(c) in HIDDEN} == {"\n", "\u200c", "\u200d"}
 
 
 @given(ANY, st.integers(2, 300))

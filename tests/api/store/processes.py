@@ -17,7 +17,7 @@ from api.store import Store, StoreError, cases, jobs
 from api.store.audit_log import record
 
 _PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload(["tests.api.store.processes", "asyncpg", "aiosqlite"])
+_PROCESSES.set_forkserver_preload(["tests.api.store.processes", "asyncpg"])
 
 
 def start(target: Callable[..., None], *arguments: Any) -> Any:

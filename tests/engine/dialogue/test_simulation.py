@@ -18,7 +18,7 @@ from engine.model.base import Lang
 from engine.model.kb import Cause
 from tests.engine.dialogue.talker import MAX_QUESTIONS, Talker, answer_of, telling_start
 
-SAMPLE = 12
+SAMPLE = 10
 _SHOWN = ("always", "usually", "often")
 
 
@@ -66,7 +66,7 @@ def test_true_answers_lead_to_the_cause_in_few_questions(diagnoser: Diagnoser, k
     causes = random.Random(1).sample(stable(knowledge), SAMPLE)
     numbers, missed = judge(diagnoser, knowledge, causes)
     assert median(numbers) <= 6
-    assert len(missed) <= SAMPLE // 12
+    assert len(missed) <= 1
 
 
 @pytest.mark.long
@@ -115,7 +115,7 @@ _ANYTHING = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(messages=st.lists(_ANYTHING, min_size=1, max_size=6), lang=st.sampled_from(["en", "zh"]))
 def test_whatever_is_said_there_is_a_reply(diagnoser: Diagnoser, messages: list[str], lang: Lang) -> None:
     talker = Talker(diagnoser, {"report": "训练很慢"}, lang)
@@ -124,7 +124,7 @@ def test_whatever_is_said_there_is_a_reply(diagnoser: Diagnoser, messages: list[
         assert talker.say(message).paragraphs
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_any_answers_come_to_an_end(diagnoser: Diagnoser, seed: int) -> None:
     draw = random.Random(seed)
     talker = Talker(diagnoser, {"report": "the loss spikes and the gradient norm explodes"})

@@ -189,6 +189,11 @@ def test_stated_by_a_wrong_id_or_type(small_vocabulary: Vocabulary, name: str, v
     assert why in readings.not_understood[0].why
 
 
+def test_an_id_that_is_a_fact_and_a_finding_is_suggested_once(small_vocabulary: Vocabulary) -> None:
+    assert "loss.nan" in small_vocabulary.facts.keys() & small_vocabulary.findings.keys()
+    assert small_vocabulary.nearest("loss.nans").count("loss.nan") == 1
+
+
 def test_a_configuration_is_measured(small_vocabulary: Vocabulary) -> None:
     content = {
         "model": {"hidden_size": 4096, "text_config": {"hidden_size": 128}},

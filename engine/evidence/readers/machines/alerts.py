@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import IO, Any
 
 from engine.evidence.readers.format import Format
 from engine.evidence.readers.lines import Limits, Notes
 from engine.evidence.readers.machines.snapshot import cell, fact, record, text_of
 from engine.evidence.series import LogEvent, RunRecord
-from engine.model.evidence import Reading
+from engine.model.evidence import FactReading, Reading
 
 _ALWAYS = frozenset({"watchdog", "deadmansswitch", "deadmanssnitch", "infoinhibitor"})
 _KEYS = frozenset({"alerts", "groupKey", "groupLabels", "commonLabels"})
 _MAX_ALERTS = 2_000
+_NAMES, _MAX_NAMES = "alert.names", 8
 _BLANKS = re.compile(r"\s+")
 
 
@@ -55,9 +57,19 @@ def read_alerts(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
     if isinstance(document, Mapping) and document.get("truncatedAlerts"):
         notes.add(f"{document['truncatedAlerts']} further alerts were cut off by the sender")
     if names:
-        listed = ", ".join([*names][:8])
-        readings.append(fact("alert.names", listed, f"{label}:1", events[0].text))
+        listed = ", ".join([*names][:_MAX_NAMES])
+        readings.append(fact(_NAMES, listed, f"{label}:1", events[0].text))
     return record("alerts", label, count, count, readings, events, notes=notes.texts)
+
+
+def joined(facts: Sequence[FactReading]) -> list[FactReading]:
+    """One fact of the alerts that all notifications of a case name: they say more, not something else."""
+    told = [one for one in facts if one.fact == _NAMES]
+    if len(told) < 2:
+        return list(facts)
+    names = dict.fromkeys(name for one in told for name in str(one.value).split(", "))
+    whole = replace(told[0], value=", ".join([*names][:_MAX_NAMES]))
+    return [whole if one is told[0] else one for one in facts if one is told[0] or one.fact != _NAMES]
 
 
 def _alerts(document: Any) -> Iterator[Mapping[str, Any]]:

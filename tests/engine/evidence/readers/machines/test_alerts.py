@@ -5,6 +5,7 @@ import json
 import pytest
 
 from engine.evidence.readers import read
+from engine.evidence.readers.machines.alerts import joined
 
 
 def alert(name: str, status: str = "firing", **labels: str) -> dict[str, object]:
@@ -35,6 +36,12 @@ def test_a_firing_alert_is_one_line_of_text(facts):
     text = 'alertname="GpuXidError" gpu="3" host="gpu041" xid="79" first line and more'
     assert [(event.line, event.text) for event in record.events] == [(1, text)]
     assert facts(record) == {"gpu.xid": 79.0, "alert.names": "GpuXidError"}
+
+
+def test_the_alerts_of_several_notifications_are_named_together():
+    records = [read(webhook(alert(name)), f"{name}.json") for name in ("HostDown", "LossNaN")]
+    told = joined([reading for record in records for reading in record.readings])
+    assert [(one.fact, one.value) for one in told] == [("alert.names", "HostDown, LossNaN")]
 
 
 @pytest.mark.parametrize("name", ["Watchdog", "DeadMansSwitch", "InfoInhibitor"])
