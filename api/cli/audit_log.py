@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 import json
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -13,18 +11,14 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from api.cli import FOUND, Problem
+from api.cli.store import STORE, read_store
 from api.reports.text import visible
 from engine.audit.signing import AttestError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlalchemy import Connection
-
     from api.store.audit_log import Checkpoint, Verified
 
 T = TypeVar("T")
-_STORE = click.option("--store", metavar="URL", help="URL of the store. [default: TRAINTRIAGE_STORE_URL]")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -35,7 +29,7 @@ def command() -> None:
 
 
 @command.command("verify")
-@_STORE
+@STORE
 @click.option("--against", type=_FILE, help="A signed checkpoint; shows also whether rows were cut off at the end.")
 @click.option("--key", type=_FILE, help="Public Ed25519 key (PEM) of the checkpoint.")
 @_JSON
@@ -68,7 +62,7 @@ def verify(store: str | None, against: Path | None, key: Path | None, as_json: b
 
 
 @command.command("checkpoint")
-@_STORE
+@STORE
 @click.option("--key", required=True, type=_FILE, help="Private Ed25519 key (PEM); traintriage audit keygen makes one.")
 @click.option("--output", required=True, type=_FILE, help="Write the checkpoint here, then keep it elsewhere.")
 def checkpoint(store: str | None, key: Path, output: Path) -> None:
@@ -92,7 +86,7 @@ def checkpoint(store: str | None, key: Path, output: Path) -> None:
 
 
 @command.command("show")
-@_STORE
+@STORE
 @click.option("--tenant", help="Only rows of this tenant.")
 @click.option("--subject", help="Only rows about this, for instance the id of a case.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Rows at most.")
@@ -101,7 +95,7 @@ def show(store: str | None, tenant: str | None, subject: str | None, limit: int,
     """Print the latest rows, the newest last."""
     from api.store.audit_log import latest
 
-    rows = _with_store(store, lambda connection: latest(connection, limit, tenant, subject))
+    rows = read_store(store, lambda connection: latest(connection, limit, tenant, subject))
     if as_json:
         told = [{**row, "data": json.loads(row["data"])} for row in rows]
         click.echo(json.dumps({"rows": told}, ensure_ascii=False, indent=2))
@@ -115,7 +109,7 @@ def show(store: str | None, tenant: str | None, subject: str | None, limit: int,
 def _verified(store: str | None, checkpoint: Checkpoint | None) -> Verified:
     from api.store import audit_log
 
-    return _with_store(store, lambda connection: audit_log.verify(connection, checkpoint))
+    return read_store(store, lambda connection: audit_log.verify(connection, checkpoint))
 
 
 def _tell(found: Verified) -> None:
@@ -123,43 +117,6 @@ def _tell(found: Verified) -> None:
         click.echo(visible(problem))
     if not found.problems:
         click.echo(f"Verified: {found.size} rows are as they were written; the last has the hash {found.hash}.")
-
-
-def _with_store(url: str | None, work: Callable[[Connection], T]) -> T:
-    """What ``work`` reads in the store, which is left as it is."""
-    from api.settings import Settings, SettingsError
-    from api.store import Store, StoreError
-
-    _refuse_password(url)
-    try:
-        settings = Settings.from_env({"TRAINTRIAGE_STORE_URL": url} if url else os.environ)
-    except SettingsError as error:
-        raise Problem("wrong use", str(error)) from None
-
-    async def once() -> T:
-        store = Store(settings.store_url)
-        try:
-            await store.open()
-            return await store.read(work)
-        finally:
-            await store.close()
-
-    try:
-        return asyncio.run(once())
-    except StoreError as error:
-        raise Problem("the store cannot be read", str(error)) from None
-
-
-def _refuse_password(url: str | None) -> None:
-    """Other users of the machine see the arguments of a command."""
-    from urllib.parse import urlsplit
-
-    try:
-        secret = bool(url and urlsplit(url).password)
-    except ValueError:
-        secret = False
-    if secret:
-        raise Problem("wrong use", "a URL with a password goes into TRAINTRIAGE_STORE_URL, not into an argument")
 
 
 def _read(path: Path) -> bytes:

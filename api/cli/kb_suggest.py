@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from api.cli import NOTHING_TO_DO, Problem
-from api.cli.store import with_store
+from api.cli.store import STORE, read_store
 from api.render import console
 from engine.knowledge.load import load_knowledge
 from engine.knowledge.problems import KbError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command("suggest")
-@click.option("--store", metavar="URL", help="URL of the store. [default: TRAINTRIAGE_STORE_URL]")
+@STORE
 @click.option("--tenant", default="default", show_default=True, help="Whose cases.")
 @click.option(
     "--root", type=click.Path(path_type=Path, exists=True, file_okay=False), help="The knowledge base's folder."
@@ -43,7 +43,7 @@ def command(store: str | None, tenant: str, root: Path | None, output: Path | No
     from api.cases.suggest import closed_cases, drift, suggest
     from engine.diagnose import Diagnoser
 
-    closed = with_store(store, lambda connection: closed_cases(connection, tenant))
+    closed = read_store(store, lambda connection: closed_cases(connection, tenant))
     if not closed:
         raise Problem("nothing to suggest", f"the store holds no resolved case of tenant {tenant}", NOTHING_TO_DO)
     try:

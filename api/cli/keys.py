@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from api.cli import Problem
-from api.cli.store import STORE, with_store
+from api.cli.store import STORE, write_store
 from api.reports.text import visible
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def create(
     granted = tuple(Scope) if "all" in scopes else tuple(map(Scope, scopes))
     now = time.time()
     expiry = None if expires is None else now + expires
-    key, token = with_store(
+    key, token = write_store(
         store, lambda c: keys.create(c, tenant=tenant, name=name, scopes=granted, expiry=expiry, now=now)
     )
     _show_once(key, token, as_json)
@@ -92,7 +92,7 @@ def show(store: str | None, as_json: bool) -> None:
     from api.access import keys
 
     now = time.time()
-    found = with_store(store, keys.every)
+    found = write_store(store, keys.every)
     if as_json:
         click.echo(json.dumps({"keys": [_document(key, now) for key in found]}, ensure_ascii=False, indent=2))
         return
@@ -138,7 +138,7 @@ def _on_valid(key_id: str, store: str | None, work: Callable[[Connection], Any])
     from api.access.keys import NoSuchKeyError
 
     try:
-        return with_store(store, work)
+        return write_store(store, work)
     except NoSuchKeyError:
         detail = f"{visible(key_id)} is not the id of a valid key; traintriage keys list shows those there are"
         raise Problem("no such key", detail) from None

@@ -11,20 +11,45 @@ import click
 from api.cli import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from sqlalchemy import Connection
+
+    from api.store import Store
 
 T = TypeVar("T")
 STORE = click.option("--store", metavar="URL", help="URL of the store. [default: TRAINTRIAGE_STORE_URL]")
 
 
-def with_store(url: str | None, work: Callable[[Connection], T]) -> T:
+def read_store(url: str | None, work: Callable[[Connection], T]) -> T:
+    """What ``work`` reads in the store at ``url``, which is left as it is.
+
+    Raises:
+        Problem: if the store cannot be used.
+    """
+    return _with_store(url, lambda store: _reading(store, work))
+
+
+def write_store(url: str | None, work: Callable[[Connection], T]) -> T:
     """What ``work`` comes to, in one transaction on the store at ``url``, which is made if it is not there.
 
     Raises:
         Problem: if the store cannot be used.
     """
+    return _with_store(url, lambda store: _writing(store, work))
+
+
+async def _reading(store: Store, work: Callable[[Connection], T]) -> T:
+    await store.open()
+    return await store.read(work)
+
+
+async def _writing(store: Store, work: Callable[[Connection], T]) -> T:
+    await store.start()
+    return await store.run(work)
+
+
+def _with_store(url: str | None, use: Callable[[Store], Awaitable[T]]) -> T:
     from api.settings import Settings, SettingsError
     from api.store import Store, StoreError
 
@@ -37,8 +62,7 @@ def with_store(url: str | None, work: Callable[[Connection], T]) -> T:
     async def once() -> T:
         store = Store(settings.store_url)
         try:
-            await store.start()
-            return await store.run(work)
+            return await use(store)
         finally:
             await store.close()
 

@@ -21,7 +21,7 @@ from slack_sdk.errors import SlackApiError
 from api.access import Scope
 from api.problem import Problem
 from api.slack import deliveries, modals
-from api.slack.deliveries import DELIVERY, Message, Who, pressed
+from api.slack.deliveries import DELIVERY, Message, Who, pressed, workspace_of
 from api.slack.kit import unpacked
 from api.slack.posts import THREAD, reason_of, ref_of, spoken
 from api.slack.words import say
@@ -131,7 +131,7 @@ class Bot:
         caller = self._caller(delivery.who)
         if caller is None:
             return False
-        ref = ref_of(delivery.who.team, delivery.thread)
+        ref = ref_of(delivery.thread)
         tenant = caller.tenant
         return await self.store.read(lambda connection: rows.linked(connection, tenant, THREAD, ref)) is not None
 
@@ -234,15 +234,6 @@ class Bot:
 
     def _caller(self, who: Who) -> Caller | None:
         return self.config.caller(who.team, who.user, who.name)
-
-
-def workspace_of(body: Mapping[str, Any]) -> str:
-    """The workspace in which the bot is installed and something happened."""
-    team = body.get("team")
-    inner = team.get("id") if isinstance(team, dict) else None
-    user = body.get("user")
-    found = body.get("team_id") or inner or (user.get("team_id") if isinstance(user, dict) else None)
-    return str(found or "")
 
 
 def _first(body: Body) -> dict[str, Any]:

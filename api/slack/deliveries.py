@@ -26,7 +26,7 @@ _PEOPLE = frozenset({None, "file_share", "thread_broadcast"})  # subtypes of mes
 
 
 class Who(Frozen):
-    """Who did it. ``team`` is their workspace, which in a shared channel may be another than the bot's."""
+    """Who did it; ``team`` is their own workspace."""
 
     team: Id
     user: Id
@@ -34,8 +34,12 @@ class Who(Frozen):
 
 
 class Thread(Frozen):
-    """A thread: its channel and the first message, as Slack names it. ``ts`` is empty where none has begun yet."""
+    """A thread: its channel and first message, as Slack names them. ``ts`` is empty where none has begun yet.
 
+    ``workspace`` is the bot's; people in a shared channel may come from another.
+    """
+
+    workspace: Id
     channel: Id
     ts: Stamp | Literal[""] = ""
 
@@ -122,9 +126,9 @@ def of_event(body: Mapping[str, Any]) -> Report | Message | None:
         return None
     team = event.get("user_team") or event.get("source_team") or event.get("team") or body.get("team_id")
     common: dict[str, Any] = {
-        "key": f"slack:{body.get('team_id')}/{channel}/{ts}",
+        "key": f"slack:{workspace_of(body)}/{channel}/{ts}",
         "who": {"team": team, "user": event.get("user")},
-        "thread": {"channel": channel, "ts": event.get("thread_ts") or ts},
+        "thread": {"workspace": workspace_of(body), "channel": channel, "ts": event.get("thread_ts") or ts},
         "text": received(str(event.get("text") or ""))[:_TEXT],
         "files": _files(event),
     }
@@ -144,7 +148,7 @@ def of_command(body: Mapping[str, Any]) -> Report | None:
         {
             "key": f"slack:{body.get('trigger_id')}",
             "who": {"team": body.get("team_id"), "user": body.get("user_id"), "name": body.get("user_name") or ""},
-            "thread": {"channel": body.get("channel_id")},
+            "thread": {"workspace": workspace_of(body), "channel": body.get("channel_id")},
             "text": received(str(body.get("text") or ""))[:_TEXT],
             "context": False,
         },
@@ -159,7 +163,7 @@ def of_shortcut(body: Mapping[str, Any]) -> Report | None:
         {
             "key": f"slack:{body.get('trigger_id')}",
             "who": _who(body),
-            "thread": {"channel": _of(body, "channel", "id"), "ts": message.get("thread_ts") or message.get("ts")},
+            "thread": thread_of(body),
             "text": text_of(message),
             "files": _files(message),
             "context": False,
@@ -202,7 +206,11 @@ def pressed(action: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 def thread_of(body: Mapping[str, Any]) -> dict[str, Any]:
     """The thread of the message that an interaction comes from."""
     message = body.get("message") or {}
-    return {"channel": _of(body, "channel", "id"), "ts": message.get("thread_ts") or message.get("ts")}
+    return {
+        "workspace": workspace_of(body),
+        "channel": _of(body, "channel", "id"),
+        "ts": message.get("thread_ts") or message.get("ts"),
+    }
 
 
 def of_form(body: Mapping[str, Any], filled: Mapping[str, Any]) -> Form | None:
@@ -213,11 +221,16 @@ def of_form(body: Mapping[str, Any], filled: Mapping[str, Any]) -> Form | None:
         {
             "key": f"slack:{body.get('trigger_id')}",
             "who": _who(body),
-            "thread": {"channel": place.get("channel"), "ts": place.get("ts", "")},
+            "thread": {name: place.get(name) for name in ("workspace", "channel", "ts")},
             "case": place.get("c"),
             **filled,
         },
     )
+
+
+def workspace_of(body: Mapping[str, Any]) -> str:
+    """The workspace in which the bot is installed and something happened."""
+    return str(body.get("team_id") or _of(body, "team", "id") or _of(body, "user", "team_id") or "")
 
 
 def text_of(message: Mapping[str, Any]) -> str:

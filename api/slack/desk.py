@@ -90,7 +90,7 @@ class Desk:
 
     async def _report(self, delivery: Report, caller: Caller, again: bool) -> None:
         require_scope(caller, Scope.CASES_WRITE)
-        ref = ref_of(delivery.who.team, delivery.thread)
+        ref = ref_of(delivery.thread)
         in_thread = bool(delivery.thread.ts)
         link = (THREAD, ref) if in_thread else (REQUEST, delivery.key)
         case_id = await self.cases.linked(caller, *link)
@@ -131,7 +131,7 @@ class Desk:
         return "\n\n".join(filter(None, map(deliveries.text_of, found))) or delivery.text
 
     async def _message(self, delivery: Message, caller: Caller, again: bool) -> None:
-        case_id = await self.cases.linked(caller, THREAD, ref_of(delivery.who.team, delivery.thread))
+        case_id = await self.cases.linked(caller, THREAD, ref_of(delivery.thread))
         if case_id is None:
             return
         view = await self.cases.get(caller, case_id)
@@ -270,7 +270,7 @@ def _submission(turn: Turn, files: Sequence[StoredFile]) -> Submission:
 
 
 def _url(delivery: Report) -> str:
-    return f"https://slack.com/app_redirect?team={delivery.who.team}&channel={delivery.thread.channel}"
+    return f"https://slack.com/app_redirect?team={delivery.thread.workspace}&channel={delivery.thread.channel}"
 
 
 def _has(view: CaseView, matches: Callable[[Event], bool]) -> bool:

@@ -12,7 +12,6 @@ from api.cases.events import Added, Answered, Doubted, Opened, Reopened, Resolve
 from api.cases.wording import told
 from api.problem import Problem
 from api.slack.blocks import Message, diagnosis_message, mention, note_message
-from api.slack.deliveries import Thread
 from api.slack.replies import reply_message, resolved_message
 from api.slack.text import bold
 from api.slack.words import say
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from api.cases.view import CaseView, Change
     from api.expert import Expert
     from api.slack.config import SlackConfig
+    from api.slack.deliveries import Thread
     from api.store import Store
     from api.store.jobs import Job
     from engine.knowledge.knowledge import Knowledge
@@ -59,9 +59,9 @@ def reason_of(error: SlackApiError) -> str:
     return str(data.get("error", "")) if isinstance(data, dict) else ""
 
 
-def ref_of(team: str, thread: Thread) -> str:
+def ref_of(thread: Thread) -> str:
     """What links a thread to its case."""
-    return f"{team}/{thread.channel}/{thread.ts}"
+    return f"{thread.workspace}/{thread.channel}/{thread.ts}"
 
 
 def spoken(view: CaseView) -> Lang:
@@ -155,11 +155,11 @@ class Poster:
         message = await self._message(view, event)
         posted = await self.post(channel, ts, message, mark, otherwise=event.by.id if not ts else "")
         if posted is not None and not ts:
-            await self.cases.link(bot, case_id, THREAD, f"{team}/{posted.channel}/{posted.ts}")
+            await self.cases.link(bot, case_id, THREAD, f"{team}/{posted}")
 
     async def post(
         self, channel: str, ts: str, message: Message, mark: dict[str, Any] | None = None, otherwise: str = ""
-    ) -> Thread | None:
+    ) -> str | None:
         """Post a message.
 
         Args:
@@ -167,7 +167,7 @@ class Poster:
             otherwise: id of a caller whom to write to if the channel is not open to the bot.
 
         Returns:
-            Where it is; None if it cannot be posted, and never will be.
+            Where it is, as channel/ts; None if it cannot be posted, and never will be.
 
         Raises:
             SlackApiError: for another try.
@@ -190,7 +190,7 @@ class Poster:
                 raise
             self.logger.error("Slack takes no message", reason=reason, channel=channel)
             return None
-        return Thread(channel=answer["channel"], ts=answer["ts"])
+        return f"{answer['channel']}/{answer['ts']}"
 
     async def _is_there(self, channel: str, ts: str, mark: dict[str, Any]) -> bool:
         """Whether an earlier try came through and only its end was not written down."""

@@ -76,7 +76,12 @@ def test_the_table_shows_what_strangers_wrote_as_it_is(store: str, capsys: pytes
 
 
 def test_a_store_without_resolved_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run("--store", f"sqlite:///{tmp_path}/store.db", status=4)
+    url = f"sqlite:///{tmp_path}/store.db"
+    run("--store", url, status=2)
+    assert "there is no store" in capsys.readouterr().err
+    with a_client(create_app(Settings(store_url=url))):
+        pass  # it makes the store
+    run("--store", url, status=4)
     assert "no resolved case" in capsys.readouterr().err
 
 

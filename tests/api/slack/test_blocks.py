@@ -22,7 +22,7 @@ from engine.model.diagnosis import Diagnosis
 from tests.api.slack import checker
 
 CASE = "0123456789abcdef" * 2
-THREAD = {"channel": "C0TRAIN", "ts": "1700000000.000001"}
+THREAD = {"workspace": "T0TEST", "channel": "C0TRAIN", "ts": "1700000000.000001"}
 SCRAPS = (
     "<!channel>", "<!here>", "@here", "@channel", "@everyone", "<@U0BOSS>", "<#C0ALL>", "<http://evil.example|click>",
     "&", "<", ">", "&lt;", "&amp;amp;", "```", "`", "*", "_", "~", "**", "\n", "\n\n", "\t", "\r\n", "\x00",

@@ -51,10 +51,10 @@ def test_what_no_person_wrote_to_us_is_nothing(more: dict[str, Any]) -> None:
     assert of_event(body) is None
 
 
-def test_the_team_is_that_of_the_person() -> None:
+def test_the_team_is_that_of_the_person_and_the_workspace_that_of_the_bot() -> None:
     delivery = of_event(event("app_mention", text="x", user_team="T0GUEST"))
     assert delivery is not None
-    assert (delivery.who.team, delivery.key.split("/")[0]) == ("T0GUEST", f"slack:{TEAM}")
+    assert (delivery.who.team, delivery.thread.workspace) == ("T0GUEST", TEAM)
 
 
 def test_a_command_has_no_thread_yet() -> None:
