@@ -33,6 +33,7 @@ bench: dev ## rules, the service under load, and large files, against what there
 	.venv/bin/python -m bench.api
 	.venv/bin/python -m bench.evidence
 	.venv/bin/python -m bench.audit
+	.venv/bin/python -m bench.planner
 
 lock: ## resolve pyproject.toml anew into both lock files
 	@test -x .venv/bin/uv || .ci/setup.sh dev

@@ -366,7 +366,7 @@ _KINDS = (
         Words(
             "More alerts came than are taken. It is no 429, because Alertmanager sends an alert again after a 503 "
             "only. Send it again after the seconds in Retry-After.",
-            "收到的告警超出接纳量。不用 429，因为 Alertmanager 只在 503 之后重发告警。请在 Retry-After 的秒数之后重发。",
+            "收到的告警超出接纳量。不用 429，因为 Alertmanager 只在 503 之后重发。请在 Retry-After 的秒数之后重发。",
         ),
     ),
     Kind(

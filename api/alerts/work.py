@@ -163,7 +163,7 @@ def message(view: CaseView, lines: Sequence[str]) -> Said:
     if not fresh or len(said) >= MOST_MESSAGES:
         raise NothingNewError
     # The question that is open in the dialogue stays open.
-    return Said(text="\n".join(fresh), lang=view.state.lang, reply=dict(view.state.reply or {}))
+    return Said(text="\n".join(fresh), lang=view.state.lang)
 
 
 def _ended(alert: Alert, lang: Lang) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from api.access import Scope
 from api.access.caller import require_scope
 from api.cases import checks
-from api.cases.events import Answered, Answers, Evidence, Outcome, Said
+from api.cases.events import Answered, Answers, Doubted, Evidence, Outcome, Said
 from api.messages import say
 from api.problem import invalid_input
 from api.validation import FieldError
@@ -88,14 +88,15 @@ class Conversation:
         return view, Reply.model_validate(view.state.reply)
 
     def _pending(self, view: CaseView, lang: Lang) -> Question | None:
-        """What was asked last; before the first reply, what :meth:`first` asks."""
+        """What was asked last: by the last reply, unless an answer, evidence or a retraction came after it."""
         knowledge = self._expert.knowledge
-        if view.state.reply is not None:
-            asked = view.state.reply["question"]
+        last = next(event.body for event in reversed(view.events) if not _changes_no_question(event.body))
+        if isinstance(last, Said):
+            asked = last.reply["question"]
             return None if asked is None else Question.model_validate(asked)
         diagnosis = view.ranked.data(lang)
-        asked = question(diagnosis, knowledge, lang)
-        return opening(knowledge, lang) if asked is None and not diagnosis["causes"] else asked
+        open_ = question(diagnosis, knowledge, lang)
+        return opening(knowledge, lang) if open_ is None and not diagnosis["causes"] else open_
 
     async def _explained(self, caller: Caller, view: CaseView, turn: Turn) -> Mapping[str, Any] | None:
         if turn.command is None or turn.command.kind not in ("why", "why-not"):
@@ -104,6 +105,10 @@ class Conversation:
         if cause is None or cause not in self._expert.knowledge.active_causes:
             return None
         return await self._cases.explain(caller, view.id, cause, turn.lang)
+
+
+def _changes_no_question(body: Body) -> bool:
+    return isinstance(body, Doubted) or (isinstance(body, Said) and not body.reply)
 
 
 def _spoken(view: CaseView) -> Lang:

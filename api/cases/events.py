@@ -108,7 +108,7 @@ class Retracted(Frozen):
 
 
 class Said(Frozen):
-    """A message of the dialogue with everything it brought, and the reply it got."""
+    """A message of the dialogue with everything it brought, and the reply it got; a mere notice gets none."""
 
     kind: Literal["message"] = "message"
     text: str

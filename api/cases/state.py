@@ -91,7 +91,7 @@ def state_of(events: Sequence[Event]) -> CaseState:
         retracted=retracted,
         outcome=_outcome(events),
         doubted=_doubted(holding),
-        reply=next((e.body.reply for e in reversed(events) if isinstance(e.body, Said)), None),
+        reply=next((e.body.reply for e in reversed(events) if isinstance(e.body, Said) and e.body.reply), None),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
-from api.cases.events import Answers, Outcome
+from api.cases.events import Answers, Outcome, State
 from api.slack.kit import unpacked
 from api.slack.text import received
 from engine.model.base import Frozen
@@ -80,7 +80,7 @@ class Click(Frozen):
     action: Literal["answer", "why", "wrong"]
     question: str = ""
     cause: str = ""
-    answers: dict[str, str] = {}
+    answers: dict[str, State] = {}
     said: str = ""
     message: Stamp
     blocks: list[Any] = []

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from slack_sdk.errors import SlackApiError
 from starlette.concurrency import run_in_threadpool
 
 from api.messages import Words
 from api.outbound import ForbiddenAddressError, Outbound, OutboundError, TooLargeError
+from api.slack.posts import PASSING, reason_of
 from api.slack.text import clean
 from api.slack.words import words
 from api.submission import StoredFile
@@ -64,7 +66,7 @@ class Files:
 
     async def _one(self, file_id: str, path: Path) -> StoredFile:
         # The file in an event may be a stub, or out of date: files.info is what holds (docs.slack.dev, "File object").
-        info: dict[str, Any] = (await self.client.files_info(file=file_id)).get("file") or {}
+        info = await self._info(file_id)
         name = " ".join(clean(str(info.get("name") or file_id)).split())[-_NAME:]
         if info.get("mode") in ("external", "tombstone", "hidden_by_limit") or info.get("is_external"):
             raise NotReadError(name, words("file-elsewhere"))
@@ -73,6 +75,16 @@ class Files:
         content = await self._content(str(info.get("url_private_download") or info.get("url_private") or ""), name)
         await run_in_threadpool(path.write_bytes, content)
         return StoredFile(name, path)
+
+    async def _info(self, file_id: str) -> dict[str, Any]:
+        try:
+            answer = await self.client.files_info(file=file_id)
+        except SlackApiError as error:
+            if reason_of(error) in PASSING:
+                raise
+            raise NotReadError(file_id, words("file-denied")) from None
+        info: dict[str, Any] = answer.get("file") or {}
+        return info
 
     async def _content(self, url: str, name: str) -> bytes:
         try:

@@ -139,7 +139,12 @@ class FakeDiagnoser:
         return self.why_not(observed.case, cause_id, lang=lang)
 
     def answer(
-        self, observed: Seen, *, lang: str = "en", limit: int = 10, passed: Set[str] = frozenset()  # noqa: ARG002
+        self,
+        observed: Seen,
+        *,
+        lang: str = "en",
+        limit: int = 10,
+        passed: Set[str] = frozenset(),  # noqa: ARG002
     ) -> dict[str, Any]:
         return self.conclude(observed, lang=lang, limit=limit).model_dump(by_alias=True)
 

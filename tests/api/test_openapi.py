@@ -11,7 +11,6 @@ from starlette.testclient import TestClient
 from api.openapi import operations
 
 
-
 @pytest.fixture(scope="module")
 def document(client: TestClient) -> dict[str, Any]:
     response = client.get("/openapi.json")

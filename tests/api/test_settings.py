@@ -42,7 +42,7 @@ def test_loopback_is_accepted(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org", "", "127.0.0.1.a.org", "2130706433"])
 def test_every_other_address_is_refused(host: str) -> None:
-    with pytest.raises(SettingsError, match="without access keys .* TRAINTRIAGE_ACCESS=keys"):
+    with pytest.raises(SettingsError, match=r"without access keys .* TRAINTRIAGE_ACCESS=keys"):
         run(host or " ")
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from tests.api.alerts.sent import JSON, alert, group
 from tests.api.test_serve import free_port, is_up, wait_until
+from tests.effort import effort
 
 
 def serve(port: int, folder: Path) -> subprocess.Popen[str]:
@@ -44,7 +45,7 @@ def test_nothing_acknowledged_is_lost_by_a_kill(tmp_path: Path) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     process = serve(port, tmp_path)
-    for number in range(5):
+    for number in range(effort(2, 10)):
         thread = threading.Thread(target=post_until_it_dies, args=(url, f"Kill{number}", acknowledged))
         thread.start()
         enough = len(acknowledged) + random.randint(1, 20)

@@ -114,3 +114,17 @@ def test_a_message_may_ask_why_and_resolve(service: TestClient, case: dict[str, 
     assert service.post(f"{url}/messages", json={"text": "the loss is also spiking"}).status_code == 409
     assert service.post(f"{url}/messages", json={"text": "why?"}).status_code == 200
     assert service.get(f"{url}/replay").json()["same"]
+
+
+def test_a_message_answers_what_is_asked_now_not_what_was_answered_meanwhile(
+    service: TestClient, case: dict[str, Any]
+) -> None:
+    url = f"/v1/cases/{case['id']}"
+    first = service.post(f"{url}/messages", json={"text": "help"}).json()["reply"]["question"]
+    service.post(f"{url}/answers", json={"asked": first["id"], "findings": {first["asks"][0]: "present"}})
+    second = service.get(f"{url}/question").json()["question"]
+    assert second["id"] != first["id"]
+    service.post(f"{url}/messages", json={"text": "don't know"})
+    after = service.get(url).json()
+    assert second["id"] in after["passed"]
+    assert after["answered"][first["asks"][0]] is True

@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from starlette.testclient import TestClient
 
 from tests.api.cases.conftest import OVERFLOW, REPORT
+from tests.effort import effort
 
 FINDINGS = ("activation.beyond-fp16", "loss.nan", "run.is-fp16", "amp.steps-skipped")
 WORDS = (
@@ -101,4 +102,6 @@ def test_changes_at_random(service: TestClient) -> None:
 
 @pytest.mark.long
 def test_many_changes_at_random(service: TestClient) -> None:
-    run_state_machine_as_test(machine(service), settings=settings(max_examples=25, stateful_step_count=25, **QUIET))
+    run_state_machine_as_test(
+        machine(service), settings=settings(max_examples=effort(8, 50), stateful_step_count=20, **QUIET)
+    )

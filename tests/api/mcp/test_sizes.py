@@ -13,6 +13,7 @@ from engine.diagnose import Diagnoser
 from engine.knowledge.load import load_cases, load_knowledge
 from engine.model.base import Lang
 from engine.model.case import Case
+from tests.effort import effort
 
 
 def results(step: int) -> list[tuple[dict[str, Any], int]]:
@@ -51,5 +52,5 @@ def test_results_of_examples_fit() -> None:
 
 
 @pytest.mark.long
-def test_results_of_all_examples_fit() -> None:
-    require_fitting(results(1))
+def test_results_of_many_examples_fit() -> None:
+    require_fitting(results(effort(8, 1)))

@@ -71,7 +71,10 @@ def test_a_shortcut_reads_the_attachments_of_an_alert() -> None:
     assert delivery.text == "\nLossNaN\nat step 3"
 
 
-@pytest.mark.parametrize("value", ["", "{", "[]", '{"c": "short"}', '{"c": 3}', "null"])
+OTHER = '{"c":"' + "0" * 32 + '","a":{"loss.nan":"perhaps"}}'
+
+
+@pytest.mark.parametrize("value", ["", "{", "[]", '{"c": "short"}', '{"c": 3}', "null", OTHER])
 def test_a_button_of_somebody_else_is_nothing(value: str) -> None:
     element = {"type": "button", "action_id": "answer:1", "value": value}
     assert of_action(click(element, {"ts": TS, "blocks": [], "text": "x"})) is None

@@ -67,6 +67,12 @@ def test_what_cannot_be_had_is_said_and_the_rest_is_read(
     assert view_of(client, thread).state.files == ()
 
 
+def test_a_file_that_is_gone_is_said_to_be(client: TestClient, slack: FakeSlack) -> None:
+    thread, _ = opened(client, slack, files=[{"id": "F0GONE"}])
+    assert "F0GONE" in shown(slack.wait_for_calls("chat.postEphemeral")[0])
+    assert view_of(client, thread).state.files == ()
+
+
 def test_a_file_larger_than_it_says_is_not_read(
     client: TestClient, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from api.store.cases import CASES
 from tests.api import postgres
 from tests.api.store import processes
 from tests.api.store.open_store import open_store
+from tests.effort import effort
 
 LONGEST = 0.1  # seconds after the first acknowledgement until the kill
 
@@ -109,17 +110,17 @@ def test_a_killed_server_loses_nothing_acknowledged(durable: postgres.Server) ->
 
 
 @pytest.mark.long
-def test_a_hundred_killed_writers(tmp_path: Any) -> None:
-    check_killed_writers(f"sqlite:///{tmp_path}/store.db", kills=100)
+def test_many_killed_writers(tmp_path: Any) -> None:
+    check_killed_writers(f"sqlite:///{tmp_path}/store.db", kills=effort(50, 100))
 
 
 @pytest.mark.long
 @pytest.mark.postgres
-def test_a_hundred_killed_clients(durable: postgres.Server) -> None:
-    check_killed_writers(durable.new_database(), kills=100)
+def test_many_killed_clients(durable: postgres.Server) -> None:
+    check_killed_writers(durable.new_database(), kills=effort(25, 100))
 
 
 @pytest.mark.long
 @pytest.mark.postgres
-def test_twenty_killed_servers(durable: postgres.Server) -> None:
-    check_killed_servers(durable, kills=20)
+def test_many_killed_servers(durable: postgres.Server) -> None:
+    check_killed_servers(durable, kills=effort(5, 20))
