@@ -169,6 +169,10 @@ _MESSAGES: Mapping[str, Words] = MappingProxyType(
         "case-open": Words("The case is open, not resolved.", "案例仍打开，尚未结案。"),
         "case-changed": Words("The case was changed by others; send it again.", "案例被他人改动；请重发。"),
         "case-files": Words("the files of one case", "一个案例的文件"),
+        "case-full": Words(
+            "The case would hold more than {most} of {key}, all it can take. Send a file, or open another case.",
+            "案例的 {key} 将超过上限 {most}。请作为文件发送，或另立案例。",
+        ),
         "no-such-fact": Words("there is no fact and no finding with this id", "没有此 id 的事实或发现"),
         "see-facts": Words("Take an id from /v1/facts or /v1/findings.", "请从 /v1/facts 或 /v1/findings 取 id。"),
         "no-such-cause": Words("there is no cause with this id", "没有此 id 的原因"),

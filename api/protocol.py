@@ -37,6 +37,14 @@ class ImpatientProtocol(H11Protocol):
         self._stop_waiting()
         super().connection_lost(exc)
 
+    def shutdown(self) -> None:
+        """Live streams have no end of their own: they hear that the service ends, before it waits for answers."""
+        app: Any = self.config.loaded_app
+        while not hasattr(app, "state"):  # below what uvicorn may have wrapped around it
+            app = app.app
+        app.state.closing.set()
+        super().shutdown()
+
     def _is_answering(self) -> bool:
         cycle: Any = self.cycle  # None before the first request
         return cycle is not None and not cycle.response_complete

@@ -8,12 +8,27 @@ from api.cases.events import Added, Answered, Opened, Retracted, Said
 from api.messages import say
 from api.problem import Problem, invalid_input, too_large
 from api.validation import FieldError
+from engine.model.case import (
+    MAX_FILES,
+    MAX_LOG_LINES,
+    MAX_OBSERVATIONS,
+    MAX_REPORT,
+    MAX_SERIES,
+)
 
 if TYPE_CHECKING:
     from api.cases.events import Answers, Outcome
     from api.cases.state import CaseState
     from api.cases.view import CaseView
     from engine.knowledge.knowledge import Knowledge
+
+_ROOM = {
+    "report": MAX_REPORT,
+    "observations": MAX_OBSERVATIONS,
+    "log": MAX_LOG_LINES,
+    "series": MAX_SERIES,
+    "files": MAX_FILES,
+}
 
 
 def require_known_ids(knowledge: Knowledge, answers: Answers) -> None:
@@ -36,7 +51,7 @@ def require_outcome(knowledge: Knowledge, outcome: Outcome) -> None:
     Raises:
         Problem: 422.
     """
-    if outcome.cause is None and not outcome.other.strip():
+    if outcome.cause is None and not any(sign.isprintable() and not sign.isspace() for sign in outcome.other):
         raise invalid_input((FieldError("body", "", say("no-outcome"), say("see-causes")),))
     if outcome.cause is not None:
         require_cause(knowledge, outcome.cause)
@@ -60,6 +75,18 @@ def require_size(state: CaseState, limit: int) -> None:
     """
     if sum(ref.size for ref in state.files) > limit:
         raise too_large("case-files", limit)
+
+
+def require_room(state: CaseState) -> None:
+    """Refuse more words, numbers and lines than one case can hold together.
+
+    Raises:
+        Problem: 413.
+    """
+    document = state.document
+    for key, most in _ROOM.items():
+        if len(document.get(key, ())) > most:
+            raise Problem("too-large", say("case-full", key=key, most=most))
 
 
 def require_open(view: CaseView) -> None:

@@ -30,7 +30,9 @@ class CaseSummary(Frozen):
     id: str
     title: str
     status: Status
-    cause: str | None = Field(None, description="The confirmed cause of a resolved case, else the one in the lead.")
+    cause: str | None = Field(
+        None, description="The confirmed cause; of an open case the one that leads, unknown included."
+    )
     revision: int = Field(description="Number of its last event.")
     created: str = Field(description="RFC 3339, UTC.")
     updated: str

@@ -12,6 +12,7 @@ from api.cases.events import Resolved, Said
 from api.cases.out import moment
 from api.cases.wording import outcome_told
 from api.messages import Words
+from engine.inference.wording import percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +48,18 @@ _WORDS: Mapping[str, Words] = MappingProxyType(
         "confirmed_by": Words("Confirmed by", "确认依据"),
         "remedy": Words("What was done", "已采取措施"),
         "note": Words("Note", "备注"),
-        "not_resolved": Words("Not confirmed yet. The ranking so far:", "尚未确认。目前的排序："),
+        "not_resolved": Words("Not confirmed yet.", "尚未确认。"),
+        "confirmed": Words("confirmed", "已确认"),
+        "ranking": Words("What the evidence spoke for", "证据支持什么"),
+        "was_first": Words("Confirmed: {title}. It led the ranking with {told}.", "已确认：{title}。以 {told} 居首。"),
+        "was_ranked": Words(
+            "Confirmed: {title}. The ranking had it at place {place} with {told}.",
+            "已确认：{title}。排序中位列第 {place}（{told}）。",
+        ),
+        "was_not_ranked": Words(
+            "Confirmed: {title}. The ranking did not list it: see what it lacked.",
+            "已确认：{title}。排序中没有它：请看缺了什么。",
+        ),
         "doubted": Words("held for wrong", "被认为不是"),
         "for": Words("for", "支持"),
         "against": Words("against", "反对"),
@@ -60,7 +72,6 @@ _WORDS: Mapping[str, Words] = MappingProxyType(
         "lead": Words("In the lead after it", "其后居首"),
         "nothing": Words("nothing", "无"),
         "next": Words("Next", "后续"),
-        "no_check": Words("No check would tell more.", "没有更能说明问题的检查。"),
     }
 )
 _SPACE = re.compile(r"\s+")
@@ -83,7 +94,6 @@ async def post_mortem(cases: Cases, caller: Caller, case_id: str, knowledge: Kno
     environment.filters |= {"code": _code, "cell": _plain}
     diagnosis = view.ranked.data(lang)
     outcome = view.state.outcome
-    confirmed = [cause for cause in diagnosis["causes"] if outcome is not None and cause["id"] == outcome.cause]
     text = (files("api.cases") / "templates" / "post_mortem.md").read_text("utf-8")
     return environment.from_string(text).render(
         w={key: words.get(lang) for key, words in _WORDS.items()},
@@ -98,8 +108,44 @@ async def post_mortem(cases: Cases, caller: Caller, case_id: str, knowledge: Kno
         doubted=view.state.doubted,
         diagnosis=diagnosis,
         moments=told.moments,
-        remedies=(confirmed or diagnosis["causes"])[0]["remedies"][:3] if diagnosis["causes"] else [],
+        summary=_summary(view, knowledge, lang),
+        impact=_impact(view, knowledge, lang),
+        next=_next(view, lang),
     )
+
+
+def _summary(view: CaseView, knowledge: Knowledge, lang: Lang) -> str:
+    """What it was and where the ranking had it; of an open case what the diagnosis says."""
+    diagnosis, outcome = view.ranked.data(lang), view.state.outcome
+    if outcome is None:
+        return str(diagnosis["summary"])
+    title = _plain(outcome_told(outcome, knowledge, lang))
+    ids = [cause["id"] for cause in diagnosis["causes"]]
+    if outcome.cause not in ids:
+        return _WORDS["was_not_ranked"].get(lang).format(title=title)
+    place = ids.index(outcome.cause)
+    key = "was_ranked" if place else "was_first"
+    told = percent(diagnosis["causes"][place]["probability"])
+    return _WORDS[key].get(lang).format(title=title, place=place + 1, told=told)
+
+
+def _impact(view: CaseView, knowledge: Knowledge, lang: Lang) -> list[str]:
+    outcome = view.state.outcome
+    if outcome is None:
+        return list(view.ranked.data(lang)["impact"])
+    confirmed = knowledge.causes.get(outcome.cause) if outcome.cause else None
+    return [confirmed.impact.get(lang)] if confirmed is not None else []
+
+
+def _next(view: CaseView, lang: Lang) -> list[str]:
+    """What is still to do: of an open case the checks, of a resolved one the remedies if none is written down."""
+    diagnosis, outcome = view.ranked.data(lang), view.state.outcome
+    if outcome is None:
+        return [check["title"] for check in diagnosis["next_checks"]]
+    if outcome.remedy:
+        return []
+    confirmed = (cause for cause in diagnosis["causes"] if cause["id"] == outcome.cause)
+    return [remedy["do"] for cause in confirmed for remedy in cause["remedies"][:3]]
 
 
 def _written(outcome: Outcome) -> dict[str, str | None]:

@@ -346,6 +346,7 @@ class Cases:
         state = state_of(events)
         ranked = view.ranked
         if moves(view.state, state):
+            checks.require_room(state)
             checks.require_size(state, self._settings.max_case_bytes)
             ranked = await self._ranker.rank(state, fetch_from(self._store, view.id, files))
         head = replace(
@@ -374,8 +375,10 @@ def _actor(caller: Caller) -> Actor:
 
 
 def _lead(ranked: Ranked) -> str | None:
-    causes = ranked.data("en")["causes"]
-    return causes[0]["id"] if causes else None
+    """The cause in the lead, if it leads unknown as well."""
+    diagnosis = ranked.data("en")
+    causes = diagnosis["causes"]
+    return causes[0]["id"] if causes and causes[0]["probability"] > diagnosis["unknown"]["probability"] else None
 
 
 def _title(evidence: Evidence) -> str:

@@ -181,6 +181,20 @@ def test_requests_under_way_are_answered_before_the_end(workers: int, tmp_path: 
         assert process.wait(PATIENCE) in {0, -signal.SIGTERM}
 
 
+def test_a_live_stream_ends_when_the_service_does(tmp_path: Path) -> None:
+    with service(tmp_path, workers=1) as (process, url):
+        opened = httpx2.post(f"{url}/v1/cases", json={"report": "the loss is NaN"})
+        assert opened.status_code == 201
+        with httpx2.stream("GET", f"{url}{opened.headers['location']}/events", timeout=PATIENCE) as stream:
+            chunks = stream.iter_text()
+            assert "retry" in next(chunks)
+            process.send_signal(signal.SIGTERM)
+            rest = "".join(chunks)  # a stream that was cut off would raise
+        assert "event: opened" in rest
+        assert process.wait(PATIENCE) in {0, -signal.SIGTERM}
+    assert "graceful shutdown exceeded" not in (tmp_path / "log").read_text()
+
+
 def test_a_second_interrupt_does_not_wait_for_the_rest(tmp_path: Path) -> None:
     with service(tmp_path, workers=1) as (process, url), half_a_request(url):
         assert digest(url) == "one"

@@ -278,3 +278,21 @@ def test_too_many_bytes_for_one_case(service: TestClient, case: dict[str, Any], 
     monkeypatch.setattr(service.app.state.cases, "_settings", small)
     response = service.post(f"/v1/cases/{case['id']}/evidence", files=[("files", ("a.log", b"step 1 | loss nan\n"))])
     assert response.status_code == 413
+
+
+def test_a_case_that_is_full_says_so(service: TestClient) -> None:
+    opened = service.post("/v1/cases", json={"report": "x" * 199_990}).json()
+    problem = changed(service, opened, "messages", {"text": "the gradient norm is inf, see the dashboard"}, 413)
+    assert "open another case" in problem["detail"]
+    changed(service, opened, "answers", {"asked": "loss.nan"})
+
+
+def test_signs_that_nobody_sees_are_no_outcome(service: TestClient, case: dict[str, Any]) -> None:
+    changed(service, case, "resolution", {"other": "\u0000 \u200b"}, 422)
+
+
+def test_a_list_shows_no_cause_that_unknown_outweighs(service: TestClient) -> None:
+    opened = service.post("/v1/cases", json={"report": "GPU utilisation is low"}).json()
+    diagnosis = opened["diagnosis"]
+    assert diagnosis["causes"][0]["probability"] < diagnosis["unknown"]["probability"]
+    assert opened["cause"] is None

@@ -53,6 +53,22 @@ def test_the_post_mortem_holds_the_story_and_no_markup_of_strangers(service: Tes
     assert "## 时间线" in chinese
 
 
+def test_a_post_mortem_argues_for_what_was_confirmed(service: TestClient, case: dict[str, Any]) -> None:
+    url = f"/v1/cases/{case['id']}"
+    open_ = service.get(f"{url}/post-mortem").text
+    assert "Not confirmed yet." in open_
+    assert f"- [ ] {case['diagnosis']['next_checks'][0]['title']}" in open_
+    service.post(f"{url}/resolution", json={"cause": "data/corrupt-shard"})
+    text = service.get(f"{url}/post-mortem").text
+    assert "Most likely" not in text
+    assert "Confirmed: A data shard is damaged" in text
+    cause = service.get("/v1/causes/data/corrupt-shard").json()
+    assert cause["impact"] in text.split("## Cause")[0]
+    assert "- [ ] Train and serve in bf16" not in text
+    service.post(f"{url}/resolution", json={"cause": OVERFLOW, "remedy": "bf16"})
+    assert "It led the ranking with" in service.get(f"{url}/post-mortem").text
+
+
 def test_live_events_tell_the_past_then_what_comes(service: TestClient, case: dict[str, Any]) -> None:
     url = f"/v1/cases/{case['id']}"
 
@@ -117,9 +133,9 @@ def test_a_message_may_ask_why_and_resolve(service: TestClient, case: dict[str, 
 
 
 def test_a_message_answers_what_is_asked_now_not_what_was_answered_meanwhile(
-    service: TestClient, case: dict[str, Any]
+    service: TestClient,
 ) -> None:
-    url = f"/v1/cases/{case['id']}"
+    url = service.post("/v1/cases", json={"report": "the loss is NaN"}).headers["location"]
     first = service.post(f"{url}/messages", json={"text": "help"}).json()["reply"]["question"]
     service.post(f"{url}/answers", json={"asked": first["id"], "findings": {first["asks"][0]: "present"}})
     second = service.get(f"{url}/question").json()["question"]
