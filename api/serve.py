@@ -178,6 +178,19 @@ def _config(settings: Settings) -> Any:
     )
 
 
+def _say_ready(listener: socket.socket) -> None:
+    """Tell whoever started the service, in words and whatever the log level is, that it answers now."""
+    host, port = listener.getsockname()[:2]
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    sys.stderr.write(f"listening on {address} (docs at /docs)\n")
+    sys.stderr.flush()
+
+
+def _is_listening(listener: socket.socket) -> bool:
+    """Whether connections are taken: workers listen on the socket only when they are ready."""
+    return bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+
+
 def _run_one(settings: Settings, listener: socket.socket) -> None:
     import uvicorn
 
@@ -186,6 +199,8 @@ def _run_one(settings: Settings, listener: socket.socket) -> None:
 
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
+            if self.started:
+                _say_ready(listener)
             # The loop holds tasks weakly; the set keeps a reload alive until it is done.
             tasks: set[asyncio.Task[None]] = set()
             app = self.config.loaded_app
@@ -232,9 +247,14 @@ def _run_workers(settings: Settings, listener: socket.socket) -> None:
     from uvicorn.supervisors import Multiprocess
 
     class Supervisor(Multiprocess):
-        """Notices at once that a worker has died."""
+        """Says when the first worker listens, and notices at once that one has died."""
+
+        ready = False
 
         def keep_subprocess_alive(self) -> None:
+            if not self.ready and _is_listening(listener):
+                self.ready = True
+                _say_ready(listener)
             for process in self.processes:
                 # The worker's end, of which it has a copy. While ours is open, asking a dead worker how it is waits
                 # WORKER_SECONDS for the answer, and SIGTERM with it.

@@ -49,7 +49,7 @@ def document(note: Notification, alerts: Sequence[Alert], known: frozenset[str])
 
 
 def _file(note: Notification, alerts: Sequence[Alert]) -> dict[str, Any]:
-    """As Alertmanager writes it, so that one reader does for all sources."""
+    """As Alertmanager writes it, so that one reader does for all sources; ``leftOutAlerts`` is ours."""
     listed = [
         {
             "status": "firing",
@@ -60,7 +60,12 @@ def _file(note: Notification, alerts: Sequence[Alert]) -> dict[str, Any]:
         }
         for alert in alerts
     ]
-    return {"groupKey": note.group, "alerts": listed, "truncatedAlerts": note.cut_off}
+    return {
+        "groupKey": note.group,
+        "alerts": listed,
+        "truncatedAlerts": note.cut_off,
+        "leftOutAlerts": note.left_out,
+    }
 
 
 def _report(alerts: Sequence[Alert]) -> str:

@@ -51,7 +51,8 @@ class Notification(Frozen):
 
     Args:
         group: what the source calls the group; all of its alerts belong into one case.
-        cut_off: number of alerts that the source, or the receiver, left out.
+        cut_off: number of alerts that the source left out.
+        left_out: number of those it sent that are too many here.
         url: leads people back to the source.
         about: the id of the case that the source was told of, if that is what it tells back.
     """
@@ -60,6 +61,7 @@ class Notification(Frozen):
     group: str
     alerts: tuple[Alert, ...]
     cut_off: int = 0
+    left_out: int = 0
     url: str = ""
     about: str = ""
 

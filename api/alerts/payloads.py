@@ -85,10 +85,15 @@ class AlertGroup(Sent):
 
     def notification(self, source: SourceName) -> Notification:
         """As we understand it."""
-        alerts, cut = limited([one.alert(self.status) for one in self.alerts])
+        alerts, left_out = limited([one.alert(self.status) for one in self.alerts])
         url = next((alert.url for alert in alerts if alert.url), self.externalURL[:MAX_URL])
         return Notification(
-            source=source, group=self.groupKey, alerts=alerts, cut_off=self.truncatedAlerts + cut, url=url
+            source=source,
+            group=self.groupKey,
+            alerts=alerts,
+            cut_off=self.truncatedAlerts,
+            left_out=left_out,
+            url=url,
         )
 
 

@@ -93,7 +93,7 @@ def kept_talk(case_id: str, case: Case, files: Sequence[EvidenceFile], lang: Lan
         try:
             yield KeptTalk(runner, app, runner.run(_begun(app.state.cases, case_id, case, files, lang)), lang)
         except Refusal as refusal:
-            raise Problem(refusal.kind.title.en, refusal.detail.get("en")) from None
+            raise Problem("the case cannot be used", refusal.detail.get("en")) from None
         finally:
             runner.run(lifespan.__aexit__(None, None, None))
 

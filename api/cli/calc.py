@@ -96,9 +96,10 @@ def _print_memory(result: MemoryResult, lang: Lang) -> None:
         table.add_column(heading, justify="left" if heading in ("mode", "fits") else "right")
     for row in result.comparison:
         card = row.per_card
+        less = f"−{row.percent_less_than_dp:g} %" if row.percent_less_than_dp else "0 %"
         table.add_row(
             row.mode, f"{card.total_gb:g}", f"{card.weights_gb:g}", f"{card.gradients_gb:g}", f"{card.master_gb:g}",
-            f"{card.optimizer_gb:g}", f"{row.cluster.total_gb:g}", f"−{row.percent_less_than_dp:g} %", row.fits or "",
+            f"{card.optimizer_gb:g}", f"{row.cluster.total_gb:g}", less, row.fits or "",
             style="bold" if row.mode == result.mode else "",
         )  # fmt: skip
     out = console()

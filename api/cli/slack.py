@@ -31,8 +31,9 @@ def command(socket: bool, check: bool) -> None:
         raise Problem("Slack cannot be reached so", str(error)) from None
     from slack_sdk.errors import SlackApiError
 
+    from api.slack.check import reason_unreached, tried
     from api.slack.posts import reason_of
-    from api.slack.socket import listen, tried
+    from api.slack.socket import listen
 
     try:
         settings = Settings.from_env(os.environ)
@@ -45,4 +46,4 @@ def command(socket: bool, check: bool) -> None:
     except SlackApiError as error:
         raise Problem("Slack refuses", f"{reason_of(error)}; see docs/slack.md") from None
     except OSError as error:
-        raise Problem("Slack cannot be reached", str(error)) from None
+        raise Problem("Slack cannot be reached", reason_unreached(error)) from None

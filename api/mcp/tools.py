@@ -115,6 +115,7 @@ class Tools:
             contrast=_plain(contrast),
             paradigm=paradigm,
         )
+        self._require_fitting(facts or {}, lang)
         digest, cases = Digest(self._knowledge, lang, detail=detail), self._services.cases
         if case_id is None:
             return answer(digest.case(await cases.open(caller, submission, lang=lang, source=SOURCE)), detail=detail)
@@ -255,8 +256,19 @@ class Tools:
         for name in answers.facts:
             if name not in facts and name not in findings:
                 raise self._no_such(name, lang, "fact", "finding")
+        self._require_fitting(answers.facts, lang)
+
+    def _require_fitting(self, facts: Mapping[str, Any], lang: Lang) -> None:
+        """Refuse values that are not of the type of their fact; ids that there are not are no matter of types."""
+        known = {
+            name: value
+            for name, value in facts.items()
+            if name in self._knowledge.facts or name in self._knowledge.findings
+        }
+        if not known:
+            return
         with self._services.expert.lease() as generation:
-            unread = generation.diagnoser.collect(Case(facts=answers.facts)).not_understood
+            unread = generation.diagnoser.collect(Case(facts=known)).not_understood
         if unread:
             raise ToolError(" ".join(say("no-fit", lang, where=item.where, why=item.why) for item in unread[:5]))
 

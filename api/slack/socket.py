@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 
-from api.settings import SettingsError
-from api.slack.config import config_of
-from api.slack.connect import client_of
+from api.slack.check import required
 
 if TYPE_CHECKING:
     from api.settings import Settings
-    from api.slack.config import SlackConfig
-
-
-NEEDED = frozenset({"app_mentions:read", "channels:history", "chat:write", "commands", "files:read"})
 
 
 async def listen(settings: Settings, stop: asyncio.Event | None = None) -> None:
@@ -29,7 +23,7 @@ async def listen(settings: Settings, stop: asyncio.Event | None = None) -> None:
     """
     from api.app import create_app
 
-    config = _required(settings)
+    config = required(settings)
     stop = stop or _stop_by_signal()
     app = create_app(settings)
     async with app.router.lifespan_context(app):
@@ -43,32 +37,6 @@ async def listen(settings: Settings, stop: asyncio.Event | None = None) -> None:
             await stop.wait()
         finally:
             await handler.close_async()
-
-
-async def tried(settings: Settings) -> str:
-    """Try both tokens, and say in words what came of it.
-
-    Raises:
-        SettingsError: if something that is needed is not set, or the bot lacks a scope or is of another workspace.
-        SlackApiError: if Slack refuses the tokens.
-    """
-    config = _required(settings)
-    client = client_of(config, settings)
-    answer = await client.auth_test()
-    if answer.get("team_id") not in config.tenants:
-        raise SettingsError(f"TRAINTRIAGE_SLACK_TEAMS does not name {answer.get('team_id')}, the workspace of the bot")
-    granted = {scope.strip() for scope in str(answer.headers.get("x-oauth-scopes", "")).split(",")}
-    if missing := sorted(NEEDED - granted):
-        raise SettingsError(f"TRAINTRIAGE_SLACK_BOT_TOKEN: the bot lacks {', '.join(missing)}; see docs/slack.md")
-    await client.apps_connections_open(app_token=str(config.app_token))
-    return f"{answer.get('user')} in {answer.get('team')} ({answer.get('team_id')}): both tokens work"
-
-
-def _required(settings: Settings) -> SlackConfig:
-    config = config_of(settings)
-    if config is None or config.app_token is None:
-        raise SettingsError("TRAINTRIAGE_SLACK_APP_TOKEN is missing: the app-level token, xapp-…, for Socket Mode")
-    return config
 
 
 def _stop_by_signal() -> asyncio.Event:

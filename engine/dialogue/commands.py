@@ -74,6 +74,7 @@ _PHRASES: dict[CommandKind, tuple[str, ...]] = {
             r"(?:rankings?|status|causes|candidates|list|summary|diagnosis|hypotheses|overview)(?: so far)?"
         ),
         r"where are we|what do you (?:think|know|have)(?: so far)?|what is it|what'?s most likely|so far",
+        r"what is the (?:root |likely )?cause|(?:根本)?(?:原因|根因)是(?:什么|啥)",
         (
             r"(?:显示|看看|给我看|列出|看一下|给出)?(?:当前|目前|现在)?的?"
             r"(?:排名|排序|状态|原因列表|候选(?:原因)?|结论|总结|概况|诊断)"
@@ -87,7 +88,8 @@ _PHRASES: dict[CommandKind, tuple[str, ...]] = {
             r"(?:it|that|the problem|the issue) (?:was|turned out to be)(?: indeed| in fact| really)?"
             r"(?: caused by| due to| because of)? (?P<cause>.+?)"
         ),
-        r"(?:resolved|solved|fixed|closed)[:,] ?(?:it was )?(?P<other>.+?)",
+        r"(?:resolved|solved|fixed|closed)[:,] ?(?:it was )?(?P<own>.+?)",
+        r"(?:已经?)?(?:解决|修复|修好)了?[:,：，] ?(?P<own>.+?)",
         r"the (?:root cause|cause|culprit) (?:was|is|turned out to be) (?P<other>.+?)",
         r"(?:已经?|问题)?(?:解决了?|搞定了?|修好了|好了|结案|关闭)",
         r"(?:最终|最后|真正的?)?(?:原因|根因)(?:就|确实|果然|最后)?(?:是|在于)(?P<other>.+?)",
@@ -118,6 +120,19 @@ _PLACE = re.compile(
 _PLACES = {"first": 1, "top": 1, "second": 2, "third": 3, "一": 1, "二": 2, "三": 3}
 _A_THING = re.compile(r"(?:the|our|my|an?) \w", re.IGNORECASE)
 """What "it was" is followed by where it tells of a cause: "the cable", but not "slow"."""
+_ONLY_A_THING = re.compile(
+    r"(?:the|our|my|an?) (?!(?:same|only|first|second|last|other|best|worst|usual|default|normal|previous|next|case|end"
+    r"|start|clean|fresh|new|right)\b)(?!.*\b(?:that|which|who|when|until|before|after|with|without|on|in|for|as|at)\b)"
+    r"(?:[a-z][a-z/_.-]+ ?){1,4}",
+    re.IGNORECASE,
+)
+"""A few words that name a thing and tell nothing of it: "the nfs mount", but not "the same on the other node"."""
+_NO_CAUSE = re.compile(
+    r"(?:still |as yet )?(?:not\b|un(?:known|clear)|what\b|nothing\b|no idea|a mystery|probably|perhaps|maybe|possibly)"
+    r"|(?:还|尚|仍)?(?:什么|啥|哪|未知|不明|不清楚|不知|待|可能|也许|大概|或许)",
+    re.IGNORECASE,
+)
+"""What "the cause is" is followed by where nobody knows it: a guess resolves nothing."""
 _POINTS = frozenset(
     ["it", "that", "this", "the cause", "that one", "this one", "you", "它", "这个", "那个", "这", "那"]
 )
@@ -152,32 +167,52 @@ def read_command(words: str, knowledge: Knowledge, lang: Lang) -> Wanted | None:
         found = match.groupdict()
         if kind == "language":
             return Wanted(Command(kind=kind), to="zh" if found["to"].casefold() in _CHINESE else "en")
-        wanted = _about(kind, found.get("other") or found.get("cause"), "other" in found, knowledge, lang)
+        wanted = _about(kind, match, knowledge, lang)
         if wanted is not None:
             return wanted
     taken_back = _TAKEN_BACK.fullmatch(text)
     return Wanted(Command(kind="undo"), rest=taken_back["rest"].strip()) if taken_back is not None else None
 
 
-def _about(kind: CommandKind, named: str | None, free: bool, knowledge: Knowledge, lang: Lang) -> Wanted | None:
-    """The command about a cause; None where the words after it name none, and so were meant otherwise.
-
-    ``free`` says that the sentence can only tell of a cause, if perhaps of none that is known.
-    """
-    if named is None or named.strip().casefold() in _POINTS:
-        return Wanted(Command(kind=kind))
+def _about(kind: CommandKind, match: re.Match[str], knowledge: Knowledge, lang: Lang) -> Wanted | None:
+    """The command about a cause; None where the words after it name none, and so were meant otherwise."""
+    naming, named = next(((name, words) for name, words in match.groupdict().items() if words), ("", ""))
     named = named.strip()
+    if not named or named.casefold() in _POINTS:
+        return Wanted(Command(kind=kind))
     place = _PLACE.fullmatch(named)
     if place is not None:
         return Wanted(Command(kind=kind, place=_PLACES.get(place["n"].casefold()) or int(place["n"])))
-    if kind != "why-not":
+    if kind == "resolve":
+        return _resolved(naming, named, knowledge, lang)
+    if kind == "why":
         cause = cause_told(named, knowledge)
-        if cause is not None or free or kind != "resolve" or not _A_THING.match(named):
-            return Wanted(Command(kind=kind, cause=cause, words=named)) if cause or free else None
+        return Wanted(Command(kind=kind, cause=cause, words=named)) if cause is not None else None
     causes = causes_named(named, knowledge)
-    if len(causes) == 1 and kind == "why-not":
+    if len(causes) == 1:
         return Wanted(Command(kind=kind, cause=causes[0], words=named))
     if causes:
-        titles = "; ".join(cause_title(cause, knowledge, lang) for cause in causes)
-        return Wanted(unclear=say("which-cause", lang, words=named, titles=titles))
-    return Wanted(unclear=say("no-such-cause", lang, words=named)) if kind == "why-not" else None
+        return Wanted(unclear=say("which-cause", lang, words=named, titles=_titles(causes, knowledge, lang)))
+    return Wanted(unclear=say("no-such-cause", lang, words=named))
+
+
+def _resolved(naming: str, named: str, knowledge: Knowledge, lang: Lang) -> Wanted | None:
+    """The resolution by the cause that is named: one of the knowledge base if it is clear, else in these words.
+
+    Args:
+        naming: what the sentence can only tell of: ``other`` a cause, if perhaps of none that is known; ``own`` the
+            same, where the words were chosen already; ``cause`` also something else.
+    """
+    cause = cause_told(named, knowledge)
+    if cause is None and (_NO_CAUSE.match(named) or (naming == "cause" and not _A_THING.match(named))):
+        return None
+    near = causes_named(named, knowledge) if cause is None and naming != "own" else []
+    if near:
+        return Wanted(unclear=say("which-it-was", lang, words=named, titles=_titles(near, knowledge, lang)))
+    if cause is None and naming == "cause" and _ONLY_A_THING.fullmatch(named) is None:
+        return None
+    return Wanted(Command(kind="resolve", cause=cause, words=named))
+
+
+def _titles(causes: list[str], knowledge: Knowledge, lang: Lang) -> str:
+    return "; ".join(cause_title(cause, knowledge, lang) for cause in causes)

@@ -15,6 +15,8 @@ from engine.model.kb import Check, Fact, Finding
 
 OPENING = "opening"
 OPENING_OPTIONS = 10
+FIRST_SYMPTOMS = ("loss.nan", "loss.spike", "loss.stuck", "hang.no-progress")
+"""What people come with most often stands first, however few causes show it under this plain name."""
 SHOWN_THEN = 1
 """The leading cause after an answer says enough beside an option; the diagnosis holds the others."""
 
@@ -52,7 +54,7 @@ def opening(knowledge: Knowledge, lang: Lang) -> Question:
 
 
 def _telling_symptoms(knowledge: Knowledge) -> list[str]:
-    """Symptoms a person can see, none about a trial, each the one that most causes show that no earlier one covers."""
+    """Symptoms a person can see, none about a trial: the usual ones, then by how much no earlier one covers."""
     calibration = knowledge.calibration
     plain = {
         finding.id
@@ -67,7 +69,8 @@ def _telling_symptoms(knowledge: Knowledge) -> list[str]:
         }
         for cause in knowledge.active_causes.values()
     }
-    chosen: list[str] = []
+    chosen = [id_ for id_ in FIRST_SYMPTOMS if id_ in plain]
+    weights = {cause: of_cause for cause, of_cause in weights.items() if not of_cause.keys() & set(chosen)}
     while len(chosen) < OPENING_OPTIONS:
         total: dict[str, float] = {}
         for of_cause in weights.values():

@@ -29,6 +29,8 @@ MAX_POINTER = 40
 """A sentence of at most this length that speaks of a file says nothing else ("see the attached log")."""
 PASTED = "pasted"
 
+_CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""Colours and keys of a terminal, and characters that control one: they must not hide an answer."""
 _ASSIGNMENT = re.compile(r"\s*(?P<id>[a-z][a-z0-9_.()-]{2,99})\s*[=:：](?P<value>.*)")
 _FILE = re.compile(
     r"\b(?:see |the )?(?:attached|attachment|enclosed)\b|\b(?:i (?:have )?)?(?:uploaded|attaching)\b"
@@ -57,6 +59,7 @@ def understand(text: str, pending: Question | None, knowledge: Knowledge, lang: 
     What was pasted never answers the question. Nothing raises: what has no meaning is kept as evidence or as not
     understood, and what may mean two things is asked back.
     """
+    text = _CONTROL.sub("", text)
     parts = split(tidy(text))
     words, tail = parts.before, parts.after
     if parts.apart and head(words) is None and (not words or head(tail) is not None):

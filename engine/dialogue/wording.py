@@ -71,6 +71,10 @@ _SENTENCES = {
         en="“{words}” may be: {titles}. Say which one, by its title or id.",
         zh="“{words}”可能是：{titles}。请用标题或编号说明是哪一个。",
     ),
+    "which-it-was": Text(
+        en="“{words}” may be: {titles}. Say “it was …” with its title or id; if it is none of them, “fixed: {words}”.",
+        zh="“{words}”可能是：{titles}。请说“原因是……”并写明其标题或编号；如果都不是，请说“已解决：{words}”。",
+    ),
     "no-such-cause": Text(
         en="I know no cause named “{words}”. Use its title or id.", zh="没有名为“{words}”的原因。请用其标题或编号。"
     ),

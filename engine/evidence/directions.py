@@ -25,11 +25,16 @@ _COUNTS_NO_LEVEL = frozenset(
 )
 """After these the numbers are places, not levels: "from 100 to 200 steps"."""
 
+_PEAKS = frozenset(["spike", "spikes", "spiked", "spiking"])
+"""After these the numbers are the height of a peak, not a rise that stays."""
+
 
 def directions(sentence: Sentence, tokens: Tokens) -> Iterator[Hit]:
     """One occurrence of a rise or a fall for each pair of numbers, at the word or number that opens it."""
     words = tokens.words
     for at in range(sentence.start, sentence.end - 1):
+        if at > sentence.start and words[at - 1] in _PEAKS:
+            continue
         second = _second(at, sentence, tokens)
         if second is None:
             continue

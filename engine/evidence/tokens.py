@@ -31,7 +31,7 @@ _TOKEN = re.compile(
     rf"|(?P<han>[{_HAN}])"
     r"|(?P<code></?[a-z]{1,20}>|<\|[a-z_]{1,30}\|>|\.[a-z_]{1,30}\(\))"
     r"|(?P<stop>[!?。！？;；]|\.(?=\s|$)|\n\s*\n|\n\s*[-*•]\s)"
-    r"|(?P<comma>[,，、:：()（）—]|\s-+\s)"
+    r"|(?P<comma>[,，、：()（）—]|(?<!\d):|:(?!\d)|\s-+\s)"
 )
 _ABBREVIATIONS = frozenset(["e", "g", "i", "vs", "etc", "approx", "cf", "no", "fig", "resp"])
 

@@ -290,11 +290,18 @@ class Explainer:
 
     def summary(self, causes: Sequence[Part], planned: Sequence[Part]) -> str:
         parts = []
+        shown = causes[:2]
         if not self.abnormal:
-            parts.append(say("not_read" if self.unread else "nothing", self.lang))
+            opening = self._without_finding()
+            parts.append(say(opening, self.lang))
+            if opening == "only_report_unread":  # what was judged is fine: likeness of a few words names no cause
+                shown = [cause for cause in shown if cause["probability"] > self.ranking.unknown]
         elif not causes or self.ranking.unknown >= min(self._abstain_above, causes[0]["probability"]):
             parts.append(say("abstain", self.lang, percent=percent(self.ranking.unknown)))
-        for position, cause in enumerate(causes[:2]):
+            if causes and causes[0]["expected"]:  # a small chance of it calms nobody rightly
+                parts.append(say("faint", self.lang))
+                shown = []
+        for position, cause in enumerate(shown):
             bare = self.ranking.grounds[self.ranking.network.row[cause["id"]]] <= 0
             key = "then" if position else "reads_like" if bare else "expected" if cause["expected"] else "leads"
             if position == 0 or cause["probability"] >= 0.1:
@@ -304,6 +311,18 @@ class Explainer:
             end = "" if title[-1] in "?？。." else ("." if self.lang == "en" else "。")
             parts.append(say("decides", self.lang, title=title + end))
         return (" " if self.lang == "en" else "").join(parts)
+
+    def _without_finding(self) -> str:
+        """Which sentence opens a summary without an abnormal finding.
+
+        What is known beside a report of which nothing was understood comes from files and numbers. How a run ended says
+        nothing of what it did.
+        """
+        reported = any(not conclusion.by_rule for conclusion in self.concluded.values())
+        judged = reported or bool(self.context) or any(fact != "run.end" for fact in self.facts)
+        if self.unread:
+            return "only_report_unread" if judged else "not_read"
+        return "nothing" if judged else "nothing_judged"
 
     def why_not(self, cause_id: str) -> Part:
         """What keeps a cause down: opposing evidence, what is missing, who outweighs it, and what would lift it.

@@ -23,6 +23,7 @@ _SENTENCES: dict[str, Text] = {
         en="No known cause explains this well enough (unknown {percent}).",
         zh="没有已知原因能充分解释（未知 {percent}）。",
     ),
+    "faint": Text(en="Nothing stands out among the known causes.", zh="已知原因中没有特别突出的。"),
     "unexplained": Text(
         en="{count} finding(s) are there, but no known cause explains them better than chance would.",
         zh="有 {count} 项发现，但没有已知原因能比偶然更好地解释它们。",
@@ -45,6 +46,15 @@ _SENTENCES: dict[str, Text] = {
         en="The report could not be interpreted: no known observation was found in it. Say what is seen (which number, "
         "since when, what was tried), or add a log or metrics.",
         zh="未能解读报告：其中没有找到已知的现象。请说明看到了什么（哪个数字、从何时起、试过什么），或附上日志或指标。",
+    ),
+    "only_report_unread": Text(
+        en="Nothing abnormal was found in the files or numbers given; no known observation was found in the report's "
+        "words. That is not a clean bill of health: see what was not judged.",
+        zh="所给文件或数字中没有发现异常；报告文字中没有找到已知的现象。这不等于一切正常：请看哪些内容尚未判断。",
+    ),
+    "nothing_judged": Text(
+        en="Nothing that was given could be judged: see what was not understood. Nothing follows from it for the run.",
+        zh="所给材料中没有可以判断的内容：请看未能理解的部分。由此不能得出任何关于训练的结论。",
     ),
     "not_so": Text(en="Not the case: {title}", zh="不成立：{title}"),
     "seen": Text(en="yes: {title}", zh="是：{title}"),

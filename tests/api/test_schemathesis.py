@@ -1,4 +1,4 @@
-"""Schemathesis with all its checks against the service as shipped, in process; the long run has all its phases too."""
+"""Schemathesis with all its checks and phases against the service as shipped, in process."""
 
 import re
 import uuid
@@ -12,16 +12,15 @@ from schemathesis.engine import events, from_schema
 from api.app import create_app
 from api.idempotency import PATTERN
 from api.settings import Settings
+from tests.effort import effort
 
 KEY = "Idempotency-Key"
-OFF = {"enabled": False}
 
 
-def load(tmp_path_factory: pytest.TempPathFactory, examples: int, phases: dict[str, Any]) -> Any:
+def load(tmp_path_factory: pytest.TempPathFactory, examples: int) -> Any:
     config = SchemathesisConfig.from_dict(
         {
             "request-timeout": 90,  # the first upload starts the reading process
-            "phases": phases,
             "generation": {"max-examples": examples, "deterministic": True},
             "operations": [
                 # A live stream of a case that is there has no end.
@@ -68,14 +67,8 @@ def failures(schema: Any) -> tuple[list[str], int]:
     return found, requests
 
 
-def test_conforms(tmp_path_factory: pytest.TempPathFactory) -> None:
-    found, requests = failures(load(tmp_path_factory, examples=6, phases={"coverage": OFF, "stateful": OFF}))
-    assert found == []
-    assert requests > 100
-
-
 @pytest.mark.long
-def test_conforms_with_many_examples(tmp_path_factory: pytest.TempPathFactory) -> None:
-    found, requests = failures(load(tmp_path_factory, examples=15, phases={}))
+def test_conforms(tmp_path_factory: pytest.TempPathFactory) -> None:
+    found, requests = failures(load(tmp_path_factory, examples=effort(5, 15)))
     assert found == []
-    assert requests > 1_500
+    assert requests > 1_000

@@ -89,7 +89,18 @@ def digest(url: str) -> str:
 
 
 def log_lines(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "log").read_text().splitlines()]
+    """What was logged: all of standard error but the line for people that says when the service listens."""
+    lines = (folder / "log").read_text().splitlines()
+    return [json.loads(line) for line in lines if not line.startswith("listening on ")]
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_people_are_told_once_where_it_listens(workers: int, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with service(tmp_path, workers) as (_, url):
+        wait_until(lambda: f"listening on {url} (docs at /docs)\n" in log.read_text())
+        assert httpx2.get(f"{url}/readyz").status_code == 200
+    assert log.read_text().count("listening on") == 1
 
 
 def test_answers_are_not_held_back() -> None:

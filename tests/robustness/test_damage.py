@@ -14,6 +14,7 @@ from engine.evidence.readers import FORMATS, Limits, read, sniff
 from engine.evidence.readers.console.reader import read_console
 from engine.evidence.series import RunRecord
 from engine.model.case import Case
+from tests.effort import effort
 from tests.robustness.damage import damaged
 from tests.robustness.valid import CONSOLES, FILES
 
@@ -28,7 +29,7 @@ LABELS = {
 }
 ALL = FILES | CONSOLES
 FEW = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-MANY = settings(FEW, max_examples=150)
+MANY = settings(FEW, max_examples=effort(60, 600))
 
 
 def hold(record: RunRecord) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from api.access import LOCAL
+from api.alerts.model import MAX_ALERTS
 from api.alerts.payloads import AlertGroup
 from api.alerts.receipt import take
 from api.alerts.work import MOST_MESSAGES, caller_for, case_of
@@ -133,6 +134,14 @@ def test_alerts_that_were_left_out_are_told(service: Service) -> None:
     service.post("alertmanager", group("cut", alert("CutOff"), truncatedAlerts=7))
     unclear = json.dumps(service.case("CutOff")["diagnosis"]["not_understood"])
     assert "7 further alerts were cut off by the sender" in unclear
+
+
+def test_alerts_that_are_too_many_were_not_cut_off_by_their_sender(service: Service) -> None:
+    many = [alert("TooMany", fingerprint=f"{n:016x}") for n in range(MAX_ALERTS + 3)]
+    service.post("alertmanager", group("many", *many))
+    unclear = json.dumps(service.case("TooMany")["diagnosis"]["not_understood"])
+    assert "3 further alerts were cut off by the service" in unclear
+    assert "by the sender" not in unclear
 
 
 def test_an_incident_of_pagerduty_opens_a_case_and_its_end_is_told(service: Service) -> None:

@@ -52,7 +52,7 @@ def test_grafana_has_values_and_panels() -> None:
 def test_too_many_alerts_are_cut_and_those_that_fire_come_first() -> None:
     many = [resolved(str(n)) for n in range(400)] + [alert(str(n)) for n in range(300)]
     told = note(group("key", *many))
-    assert (len(told.alerts), told.cut_off) == (MAX_ALERTS, 200)
+    assert (len(told.alerts), told.cut_off, told.left_out) == (MAX_ALERTS, 0, 200)
     assert len(told.firing) == 300
 
 

@@ -18,7 +18,10 @@ REPORT = {
 }
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+ON_POSTGRESQL = pytest.param("postgresql", marks=(pytest.mark.postgres, pytest.mark.long))
+
+
+@pytest.fixture(scope="module", params=["sqlite", ON_POSTGRESQL])
 def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     if request.param == "sqlite":
         url = f"sqlite:///{tmp_path_factory.mktemp('store')}/store.db"

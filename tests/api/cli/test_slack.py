@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from api.cli.slack import command
-from api.slack.socket import NEEDED
+from api.slack.check import NEEDED
 from tests.api.slack.fake_slack import APP_TOKEN, BOT_TOKEN, FakeSlack
 
 
@@ -43,6 +43,27 @@ def test_what_is_missing_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) ->
     assert result.exit_code != 0
     assert "TRAINTRIAGE_SLACK_APP_TOKEN" in result.output
     assert "Traceback" not in result.output
+
+
+def test_all_that_is_missing_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    output = run(monkeypatch, "--check").output
+    assert all(f"TRAINTRIAGE_SLACK_{name}" in output for name in ("BOT_TOKEN", "APP_TOKEN", "TEAMS"))
+
+
+def test_tokens_in_each_others_place_are_told_without_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    output = run(
+        monkeypatch, "--check", BOT_TOKEN="xapp-1", APP_TOKEN="xoxb-1", TEAMS="T0TEST", API_URL="http://127.0.0.1:1/"
+    ).output
+    assert "BOT_TOKEN holds an app-level token" in output
+    assert "APP_TOKEN holds a token to write with" in output
+
+
+def test_no_connection_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    output = run(
+        monkeypatch, "--check", BOT_TOKEN="xoxb-1", APP_TOKEN="xapp-1", TEAMS="T0TEST", API_URL="https://127.0.0.1:1/"
+    ).output
+    assert "127.0.0.1:1" in output
+    assert "object at 0x" not in output
 
 
 def test_it_says_what_to_say() -> None:

@@ -31,7 +31,7 @@ def places(value: Any, path: tuple[str, ...] = ()) -> list[tuple[str, str]]:
         {"report": f"Loss is NaN because {ORDER}"},
         {"observations": [{"name": ORDER, "value": ORDER}], "report": "loss is NaN"},
         {"files": {f"{ORDER}.json": {"model_type": ORDER, "torch_dtype": "float16"}}, "report": "loss is NaN"},
-        {"facts": {"run.precision": ORDER, ORDER: True}, "report": "loss is NaN"},
+        {"facts": {ORDER: True}, "report": "loss is NaN"},
         {"series": [{"name": f"loss {ORDER}", "values": [1, 2, 3]}], "report": "loss is NaN"},
         {"contrast": [{"dimension": "version", "good": ORDER, "bad": ORDER}]},
     ],

@@ -26,6 +26,7 @@ LEAD = "numerics/fp16-activation-overflow"
         ("diagnose", {"report": "x", "paradigm": "sing"}, "paradigm: "),
         ("diagnose", {"observations": [{"nme": "lr", "value": 1}]}, "Write 'name' if that was meant"),
         ("diagnose", {"series": [{"name": "loss", "values": "falling"}]}, "series/0/values"),
+        ("diagnose", {"report": "x", "facts": {"amp.loss_scale": "one"}}, "takes a number, not a text"),
         ("diagnose", {"report": "x", "case_id": CASE}, "without case_id diagnose opens a new case"),
         ("answer_check", {"case_id": CASE}, "put the id into unknown"),
         ("answer_check", {"case_id": CASE, "asked": "amp.steps-skiped", "unknown": ["x"]}, "no check or question"),

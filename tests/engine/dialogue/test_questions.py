@@ -67,6 +67,10 @@ def test_where_nothing_is_known_it_asks_what_is_wrong(diagnoser: Diagnoser, know
         assert knowledge.findings[finding].visible
 
 
+def test_the_opening_offers_what_people_come_with(knowledge: Knowledge) -> None:
+    assert {"loss.nan", "loss.spike", "hang.no-progress"} <= set(opening(knowledge, "en").asks)
+
+
 def test_every_symptom_of_the_opening_leads_to_a_question(diagnoser: Diagnoser, knowledge: Knowledge) -> None:
     for number in range(1, len(opening(knowledge, "en").options)):
         talking = Talker(diagnoser)

@@ -286,6 +286,42 @@ def test_a_cause_in_words_of_ones_own(read: Read, simple: Question) -> None:
     assert (command.kind, command.cause, command.words) == ("resolve", None, "a loose cable")
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("it was the nfs mount", "the nfs mount"), ("fixed: a bad data shard", "a bad data shard"),
+     ("原因是网线松了", "网线松了"), ("已解决：学习率太高", "学习率太高")],
+)  # fmt: skip
+def test_a_thing_that_is_no_known_cause_resolves_in_the_persons_words(
+    read: Read, simple: Question, text: str, words: str
+) -> None:
+    turn = read(text, simple)
+    assert (turn.command.kind, turn.command.cause, turn.command.words) == ("resolve", None, words)
+    assert not turn.evidence
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [("the cause was a bad data shard", "A data shard is damaged"), ("原因是学习率太高", "峰值学习率过高")],
+)
+def test_words_like_several_causes_are_asked_back(read: Read, simple: Question, text: str, title: str) -> None:
+    turn = read(text, simple)
+    assert title in turn.unclear
+    assert (turn.command, turn.evidence) == (None, {})
+
+
+@pytest.mark.parametrize("text", ["the cause is not known yet", "the cause is probably the nfs mount", "原因是未知的",
+                                  "it was the same on the other node"])  # fmt: skip
+def test_what_names_no_cause_resolves_nothing(read: Read, simple: Question, text: str) -> None:
+    assert read(text, simple).command is None
+
+
+@pytest.mark.parametrize("text", ["yes\x00", "\x1b[Ayes", "y\x08es"])
+def test_control_characters_hide_no_answer(read: Read, simple: Question, text: str) -> None:
+    turn = read(text, simple)
+    assert set(turn.findings.values()) == {"present"}
+    assert turn.text == "yes"
+
+
 @pytest.mark.parametrize("text", ["it was slow", "after the restart it hangs"])
 def test_a_report_is_no_wish(read: Read, simple: Question, text: str) -> None:
     turn = read(text, simple)

@@ -171,6 +171,19 @@ def test_a_phrase_stays_within_its_window_and_sentence(reader: TextReader) -> No
     assert "loss.rises" not in read(reader, far)
 
 
+def test_height_of_a_spike_is_no_rise(reader: TextReader) -> None:
+    peak = {one.target.id for one in reader.said("The loss spiked from 2.1 to 6.8.")}
+    rise = {one.target.id for one in reader.said("The loss went from 2.1 to 6.8.")}
+    assert "loss.spikes" in peak
+    assert "loss.rises" not in peak
+    assert "loss.rises" in rise
+
+
+def test_time_of_day_stays_whole_in_the_quote(reader: TextReader) -> None:
+    said = reader.said("The loss is NaN since 02:10, we stopped it.")
+    assert said[0].quote == "The loss is NaN since 02:10"
+
+
 def test_quoted_parts_stand_together(reader: TextReader) -> None:
     assert read(reader, "a gradient shard is lost") == {"gradient.shards": "present"}
     assert read(reader, "the gradient of that shard is lost") == {}

@@ -56,6 +56,8 @@ def read_alerts(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
         notes.add(f"{resolved} alerts are resolved and were left out")
     if isinstance(document, Mapping) and document.get("truncatedAlerts"):
         notes.add(f"{document['truncatedAlerts']} further alerts were cut off by the sender")
+    if isinstance(document, Mapping) and document.get("leftOutAlerts"):
+        notes.add(f"{document['leftOutAlerts']} further alerts were cut off by the service that took them")
     if names:
         listed = ", ".join([*names][:_MAX_NAMES])
         readings.append(fact(_NAMES, listed, f"{label}:1", events[0].text))
