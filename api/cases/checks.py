@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from api.cases.events import Added, Answered, Opened, Retracted, Said
-from api.messages import say
+from api.messages import as_is, say
 from api.problem import Problem, invalid_input, too_large
 from api.validation import FieldError
 from engine.model.case import (
@@ -14,12 +14,14 @@ from engine.model.case import (
     MAX_OBSERVATIONS,
     MAX_REPORT,
     MAX_SERIES,
+    Case,
 )
 
 if TYPE_CHECKING:
     from api.cases.events import Answers, Outcome
     from api.cases.state import CaseState
     from api.cases.view import CaseView
+    from engine.diagnose import Diagnoser
     from engine.knowledge.knowledge import Knowledge
 
 _ROOM = {
@@ -41,6 +43,21 @@ def require_known_ids(knowledge: Knowledge, answers: Answers) -> None:
         raise invalid_input((FieldError("body", "", say("no-answer"), say("send-answer")),))
     errors = [_unknown("findings", name) for name in answers.findings if name not in knowledge.findings]
     errors += [_unknown("facts", name) for name in answers.facts if not _is_known(knowledge, name)]
+    if errors:
+        raise invalid_input(errors)
+
+
+def require_readable(diagnoser: Diagnoser, answers: Answers) -> None:
+    """Refuse facts whose values are not of their type; evidence of that kind is kept and shown back, an answer is not.
+
+    Raises:
+        Problem: 422.
+    """
+    errors = [
+        FieldError("body", _pointer("facts", name), as_is(unread.why), say("see-facts"))
+        for name, value in answers.facts.items()
+        for unread in diagnoser.collect(Case(facts={name: value})).not_understood
+    ]
     if errors:
         raise invalid_input(errors)
 
@@ -112,8 +129,12 @@ def require_retractable(view: CaseView, seq: int) -> None:
 
 
 def _unknown(part: str, name: str) -> FieldError:
-    escaped = name.replace("~", "~0").replace("/", "~1")
-    return FieldError("body", f"/{part}/{escaped}", say("no-such-fact"), say("see-facts"))
+    return FieldError("body", _pointer(part, name), say("no-such-fact"), say("see-facts"))
+
+
+def _pointer(part: str, name: str) -> str:
+    """RFC 6901."""
+    return f"/{part}/" + name.replace("~", "~0").replace("/", "~1")
 
 
 def _is_known(knowledge: Knowledge, name: str) -> bool:

@@ -144,6 +144,9 @@ class Cases:
             Problem: 404, 409, or 422 for ids that the knowledge base does not have.
         """
         checks.require_known_ids(self._expert.knowledge, answers)
+        if answers.facts:
+            with self._expert.lease() as generation:
+                checks.require_readable(generation.diagnoser, answers)
 
         def body(view: CaseView) -> Body:
             checks.require_open(view)

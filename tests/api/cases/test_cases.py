@@ -158,6 +158,7 @@ def test_an_opinion_is_kept_and_moves_nothing(service: TestClient, case: dict[st
         ("answers", {}, 422, ""),
         ("answers", {"findings": {"no.such": "present"}}, 422, "/findings/no.such"),
         ("answers", {"facts": {"no/such": 1}}, 422, "/facts/no~1such"),
+        ("answers", {"facts": {"amp.loss_scale": "big"}}, 422, "/facts/amp.loss_scale"),
         ("answers", {"findings": {"loss.nan": "perhaps"}}, 422, "/findings/loss.nan"),
         ("answers", {"found": {}}, 422, "/found"),
         ("retractions", {"seq": 0}, 422, "/seq"),

@@ -161,7 +161,8 @@ def test_a_form_without_a_cause_is_sent_back(client: TestClient, slack: FakeSlac
 
 
 def test_what_a_check_came_to_is_filled_in(client: TestClient, slack: FakeSlack) -> None:
-    thread, message = opened(client, slack)
+    # What is asked first of this report rests on one number, so the form has a field for it.
+    thread, message = opened(client, slack, "<@U0BOT> GPU utilisation is low")
     post_interaction(client, click(elements(message)["ran"], message, thread))
     form = slack.wait_for_calls("views.open")[0]["view"]
     blocks = {block["block_id"]: block for block in form["blocks"]}
