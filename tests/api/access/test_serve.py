@@ -1,6 +1,5 @@
 """The service as a process, on an address that others reach."""
 
-import json
 import os
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from api.access import Scope
 from api.serve import run
 from api.settings import SettingsError
 from tests.api.access.conftest import KeyMaker
-from tests.api.test_serve import PATIENCE, PROGRAM, free_port
+from tests.api.test_serve import PATIENCE, PROGRAM, free_port, log_lines
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ def test_with_keys_any_address_may_be_listened_on(tmp_path: Path, environment: d
         finally:
             process.terminate()
             process.wait(PATIENCE)
-    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    lines = log_lines(tmp_path)
     routes = {(line["route"], line["status"]) for line in lines if line["event"] == "request"}
     assert routes == {("/v1/families", status) for status in (401, 200, 403)} | {("/healthz", 200)}
     assert key.rsplit("_", 1)[1] not in (tmp_path / "log").read_text()
