@@ -36,7 +36,7 @@ def diagnoser() -> Iterator[Diagnoser]:
     made.close()
 
 
-@pytest.fixture(params=[50, pytest.param(effort(200, 2000), marks=pytest.mark.long)])
+@pytest.fixture(params=[50, pytest.param(effort(80, 2000), marks=pytest.mark.long)])
 def examples(request: pytest.FixtureRequest) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The setting of a property: how many examples it is tried on."""
     return settings(max_examples=request.param, suppress_health_check=list(HealthCheck))

@@ -29,7 +29,7 @@ LABELS = {
 }
 ALL = FILES | CONSOLES
 FEW = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-MANY = settings(FEW, max_examples=effort(60, 600))
+MANY = settings(FEW, max_examples=effort(40, 600))
 
 
 def hold(record: RunRecord) -> None:

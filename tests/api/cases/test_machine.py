@@ -103,5 +103,5 @@ def test_changes_at_random(service: TestClient) -> None:
 @pytest.mark.long
 def test_many_changes_at_random(service: TestClient) -> None:
     run_state_machine_as_test(
-        machine(service), settings=settings(max_examples=effort(8, 50), stateful_step_count=20, **QUIET)
+        machine(service), settings=settings(max_examples=effort(4, 50), stateful_step_count=20, **QUIET)
     )

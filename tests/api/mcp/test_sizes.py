@@ -53,4 +53,4 @@ def test_results_of_examples_fit() -> None:
 
 @pytest.mark.long
 def test_results_of_many_examples_fit() -> None:
-    require_fitting(results(effort(8, 1)))
+    require_fitting(results(effort(16, 1)))

@@ -111,16 +111,16 @@ def test_a_killed_server_loses_nothing_acknowledged(durable: postgres.Server) ->
 
 @pytest.mark.long
 def test_many_killed_writers(tmp_path: Any) -> None:
-    check_killed_writers(f"sqlite:///{tmp_path}/store.db", kills=effort(50, 100))
+    check_killed_writers(f"sqlite:///{tmp_path}/store.db", kills=effort(30, 100))
 
 
 @pytest.mark.long
 @pytest.mark.postgres
 def test_many_killed_clients(durable: postgres.Server) -> None:
-    check_killed_writers(durable.new_database(), kills=effort(25, 100))
+    check_killed_writers(durable.new_database(), kills=effort(12, 100))
 
 
 @pytest.mark.long
 @pytest.mark.postgres
 def test_many_killed_servers(durable: postgres.Server) -> None:
-    check_killed_servers(durable, kills=effort(5, 20))
+    check_killed_servers(durable, kills=effort(3, 20))
