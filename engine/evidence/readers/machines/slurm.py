@@ -103,7 +103,7 @@ def _memory(rows: list[tuple[int, dict[str, str]]], label: str) -> list[Reading]
     asked = next((size for _, row in rows if (size := _bytes(row.get("ReqMem", "")))), None)
     peaks = [(size, number, row) for number, row in rows if (size := _bytes(row.get("MaxRSS", "")))]
     nodes = next((cell(row["NNodes"]) for _, row in rows if row.get("NNodes")), None) or 1.0
-    if asked is None or not peaks:
+    if asked is None or not peaks or not 0 < asked / nodes < float("inf"):  # a damaged count of nodes
         return []
     peak, number, row = max(peaks, key=lambda item: item[0])
     ratio = peak / (asked / nodes)
