@@ -13,7 +13,7 @@ from api.problem import Problem
 from api.reader import Collect, Reader, ReaderError, Source, evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
@@ -170,7 +170,7 @@ class Expert:
         """
         with self.lease() as generation:
             observed = await self.collect(generation, submission)
-            return self.answer(generation, observed, lang, limit)
+            return self.answers(generation, observed, (lang,), limit)[lang]
 
     async def collect(self, generation: Generation, submission: Submission) -> Observed:
         """Read a submission; a large one in the reading process.
@@ -183,22 +183,22 @@ class Expert:
         observed: Observed = await generation.reader.run(Collect(submission))
         return observed
 
-    def answer(
+    def answers(
         self,
         generation: Generation,
         observed: Observed,
-        lang: Lang,
+        langs: Sequence[Lang],
         limit: int = 10,
         passed: AbstractSet[str] = frozenset(),
-    ) -> dict[str, Any]:
-        """Conclude from what was read, and count how it went."""
+    ) -> dict[Lang, dict[str, Any]]:
+        """Conclude from what was read, tell it in some languages, and count how it went."""
         diagnoser = generation.diagnoser
         before = diagnoser.stats.disagreements, diagnoser.stats.rebuilds
-        answer = diagnoser.answer(observed, lang=lang, limit=limit, passed=passed)
+        answers: dict[Lang, dict[str, Any]] = diagnoser.answers(observed, langs, limit=limit, passed=passed)
         self._metrics.disagreements.inc(diagnoser.stats.disagreements - before[0])
         self._metrics.rebuilds.inc(diagnoser.stats.rebuilds - before[1])
-        self._metrics.diagnoses.labels(answer["answered_by"]).inc()
-        return answer
+        self._metrics.diagnoses.labels(answers[langs[0]]["answered_by"]).inc()
+        return answers
 
     async def why_not(self, submission: Submission, cause: str, lang: Lang) -> WhyNotOut:
         """Why ``cause`` does not lead the ranking of a submission.

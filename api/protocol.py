@@ -39,10 +39,7 @@ class ImpatientProtocol(H11Protocol):
 
     def shutdown(self) -> None:
         """Live streams have no end of their own: they hear that the service ends, before it waits for answers."""
-        app: Any = self.config.loaded_app
-        while not hasattr(app, "state"):  # below what uvicorn may have wrapped around it
-            app = app.app
-        app.state.closing.set()
+        state_of(self.config.loaded_app).closing.set()
         super().shutdown()
 
     def _is_answering(self) -> bool:
@@ -57,3 +54,10 @@ class ImpatientProtocol(H11Protocol):
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
+
+
+def state_of(app: Any) -> Any:
+    """The state of our app, below what uvicorn may have wrapped around it."""
+    while not hasattr(app, "state"):
+        app = app.app
+    return app.state

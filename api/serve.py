@@ -213,7 +213,9 @@ def _run_one(settings: Settings, listener: socket.socket) -> None:
 
 
 def _reload_soon(app: Any, tasks: set[asyncio.Task[None]]) -> Callable[[], None]:
-    state = _state_of(app)
+    from api.protocol import state_of
+
+    state = state_of(app)
 
     def on_signal() -> None:
         task = asyncio.get_running_loop().create_task(reload_and_log(state))
@@ -233,13 +235,6 @@ async def reload_and_log(state: Any) -> None:
         state.logger.error("reload failed, the old knowledge base stays in use", reason=str(error))
     else:
         state.logger.info("reloaded", kb_digest=digest)
-
-
-def _state_of(app: Any) -> Any:
-    """The state of our app, below what uvicorn may have wrapped around it."""
-    while not hasattr(app, "state"):
-        app = app.app
-    return app.state
 
 
 def _run_workers(settings: Settings, listener: socket.socket) -> None:

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from api.settings import Settings
 
 Model = TypeVar("Model", bound=BaseModel)
-_NAMED_FILE = re.compile(r"[^\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# Control characters, and marks of direction, which let a name read as another one.
+HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ def _store(part: UploadFile | str, path: Path, before: Sequence[StoredFile]) -> 
     with path.open("wb") as target:
         shutil.copyfileobj(part.file, target)
     sent = PurePosixPath(PureWindowsPath(part.filename or "").as_posix()).name
-    name = "".join(_NAMED_FILE.findall(sent))[-200:]
+    name = HIDDEN.sub("", sent)[-200:]
     return StoredFile(_label(name or unnamed, {file.name for file in before}), path)
 
 

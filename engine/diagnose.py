@@ -14,8 +14,8 @@ from engine.inference.conclude import Conclusion, conclusions
 from engine.inference.derive import Derivation, parse
 from engine.inference.explain import Explainer, number, source_part
 from engine.inference.network import Array, Network
-from engine.inference.plan import Planner
-from engine.inference.rank import Known, rank
+from engine.inference.plan import Planned, Planner
+from engine.inference.rank import Known, Ranking, rank
 from engine.inference.resolve import Settled, add_derived, dependence_order, settle_facts, settle_findings
 from engine.inference.rules import AnsweredBy, Decision, EngineStats, RuleBook, RuleEngine
 from engine.inference.similarity import Similarity
@@ -51,14 +51,11 @@ class _Findings:
 
 @dataclass(frozen=True)
 class _Worked:
-    """A case after inference, before it is put into words."""
+    """A case after inference, before it is put into words of either language."""
 
     observed: Observed
-    facts: dict[str, Settled[Value]]
-    derived: tuple[str, ...]
-    decisions: dict[str, Decision]
-    answered_by: AnsweredBy
-    explainer: Explainer
+    found: _Findings
+    ranking: Ranking
 
 
 class Diagnoser:
@@ -124,7 +121,7 @@ class Diagnoser:
         """
         from engine.model.diagnosis import WhyNotOut
 
-        return WhyNotOut.model_validate(self._work(observed, lang).explainer.why_not(cause_id))
+        return WhyNotOut.model_validate(self._explainer(self._work(observed), lang).why_not(cause_id))
 
     def facts(self, observed: Observed) -> dict[str, Value]:
         """Every fact of a case as it is settled, derived ones included."""
@@ -157,19 +154,36 @@ class Diagnoser:
 
         ``passed`` are the ids of checks and questions that could not be answered: they are not proposed again.
         """
-        worked = self._work(observed, lang, own)
-        explainer = worked.explainer
+        return self.answers(observed, (lang,), limit=limit, own=own, passed=passed)[lang]
+
+    def answers(
+        self,
+        observed: Observed,
+        langs: Sequence[Lang] = get_args(Lang),
+        *,
+        limit: int = 10,
+        own: str | None = None,
+        passed: Set[str] = frozenset(),
+    ) -> dict[Lang, Part]:
+        """The same in several languages, worked out once."""
+        worked = self._work(observed, own)
+        explainers = {lang: self._explainer(worked, lang) for lang in langs}
+        abnormal = any(explainer.abnormal for explainer in explainers.values())
+        planned = self._planner.plan(worked.ranking, passed=passed) if abnormal else []
+        return {lang: self._told(worked, explainer, planned, limit) for lang, explainer in explainers.items()}
+
+    def _told(self, worked: _Worked, explainer: Explainer, planned: Sequence[Planned], limit: int) -> Part:
+        observed, found, lang = worked.observed, worked.found, explainer.lang
         abnormal = explainer.abnormal
-        listed = bool(abnormal) or (_unread(observed) and bool(explainer.ranking.resemblance.any()))
+        listed = bool(abnormal) or (_unread(observed) and bool(worked.ranking.resemblance.any()))
         causes = explainer.causes(limit) if listed else []
-        planned = self._planner.plan(explainer.ranking, passed=passed) if abnormal else []
         next_checks = [explainer.next_check(item) for item in planned]
         return {
             "kb_version": self.knowledge.version,
             "kb_digest": self.knowledge.digest,
             "engine_version": __version__,
             "input_digest": observed.digest,
-            "answered_by": worked.answered_by,
+            "answered_by": found.answered_by,
             "summary": explainer.summary(causes, next_checks),
             "causes": causes,
             "unknown": explainer.unknown(next_checks, listed),
@@ -178,12 +192,12 @@ class Diagnoser:
             "also_likely": explainer.also_likely(causes),
             "findings": [explainer.finding(c) for c in abnormal],
             "context": [explainer.finding(c) for c in explainer.context],
-            "facts": [explainer.fact(fact) for fact in sorted(worked.facts)],
+            "facts": [explainer.fact(fact) for fact in sorted(found.facts)],
             "coverage": _coverage(observed, lang),
-            "timeline": _timeline(worked),
+            "timeline": _timeline(found, explainer),
             "not_understood": _not_understood(observed),
-            "calculations": [self._calculation(fact, worked, lang) for fact in worked.derived],
-            "advice": self._advice(worked.decisions, lang),
+            "calculations": [self._calculation(fact, found, lang) for fact in found.derived],
+            "advice": self._advice(found.decisions, lang),
             "checklist": self._checklist(worked, lang),
             "impact": [causes[0]["impact"]] if causes else [],  # what it costs, apart from what caused it
         }
@@ -198,16 +212,18 @@ class Diagnoser:
         concluded = conclusions(self.knowledge.findings, decisions, facts, reported)
         return _Findings(facts, derived, decisions, answered_by, concluded)
 
-    def _work(self, observed: Observed, lang: Lang, own: str | None = None) -> _Worked:
+    def _work(self, observed: Observed, own: str | None = None) -> _Worked:
         found = self._findings(observed)
         known, alike = _known(found.concluded), self.resemblance(observed, own)
-        ranking = rank(self._network, known, observed.paradigm, alike)
-        explainer = Explainer(
-            lang, self._templates[lang], ranking, found.concluded, found.facts,
+        return _Worked(observed, found, rank(self._network, known, observed.paradigm, alike))
+
+    def _explainer(self, worked: _Worked, lang: Lang) -> Explainer:
+        observed, found = worked.observed, worked.found
+        return Explainer(
+            lang, self._templates[lang], worked.ranking, found.concluded, found.facts,
             self.knowledge.facts, self.knowledge.findings, self.knowledge.checks, _unread(observed),
             lambda rows: self._similarity.words(observed.text, rows),
         )  # fmt: skip
-        return _Worked(observed, found.facts, found.derived, found.decisions, found.answered_by, explainer)
 
     def resemblance(self, observed: Observed, own: str | None = None) -> Array:
         """For every diagnosed cause in order of id, the bits by which the words resemble what is written of it.
@@ -217,15 +233,15 @@ class Diagnoser:
         row = self._network.row.get(own) if own is not None else None
         return self._similarity.bits(observed.text, row)
 
-    def _calculation(self, fact: str, worked: _Worked, lang: Lang) -> Part:
+    def _calculation(self, fact: str, found: _Findings, lang: Lang) -> Part:
         derivation = self._derivations[fact]
         return {
             "fact": fact,
             "title": self.knowledge.facts[fact].title.get(lang),
-            "value": number(worked.facts[fact].value),
+            "value": number(found.facts[fact].value),
             "unit": self.knowledge.facts[fact].unit,
             "formula": derivation.text,
-            "inputs": {name: number(worked.facts[name].value) for name in derivation.facts},
+            "inputs": {name: number(found.facts[name].value) for name in derivation.facts},
         }
 
     def _advice(self, decisions: dict[str, Decision], lang: Lang) -> list[Part]:
@@ -255,7 +271,7 @@ class Diagnoser:
             held = [
                 status
                 for prefix, status in ((_PASSES, "pass"), (_FAILS, "fail"))
-                if (decision := worked.decisions.get(prefix + gate.id)) is not None and decision.holds
+                if (decision := worked.found.decisions.get(prefix + gate.id)) is not None and decision.holds
             ]
             status = held[0] if held else "not_enough_evidence"
             result.append(
@@ -318,11 +334,11 @@ def _not_understood(observed: Observed) -> list[Part]:
     return [{"where": where, "text": text, "why": why} for where, text, why in kept]
 
 
-def _timeline(worked: _Worked) -> list[Part]:
+def _timeline(found: _Findings, explainer: Explainer) -> list[Part]:
     """What happened at which step: facts that were read with a step and are true or a number of note."""
     events = {
-        (source.step, worked.explainer.fact_definitions[fact].title.get(worked.explainer.lang), source)
-        for fact, settled in worked.facts.items()
+        (source.step, explainer.fact_definitions[fact].title.get(explainer.lang), source)
+        for fact, settled in found.facts.items()
         if settled.value is True
         for source in settled.sources
         if source.step is not None

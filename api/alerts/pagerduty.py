@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from api.alerts.evidence import alerts_of
-from api.alerts.model import one_line
+from api.alerts.model import one_line, told_time
 from api.alerts.summary import ranking
 from api.alerts.webhooks import DeliveryError
 from api.alerts.work import caller_for, case_of
@@ -98,7 +97,7 @@ class PagerDutyWork:
                 "summary": one_line(f"{view.head.title}: {told['summary']}", MAX_SUMMARY),
                 "severity": severity(view),
                 "source": view.state.source.ref or "traintriage",
-                "timestamp": datetime.fromtimestamp(view.head.created, UTC).isoformat(timespec="milliseconds"),
+                "timestamp": told_time(view.head.created),
                 "component": told["causes"][0]["id"] if told["causes"] else "unknown",
                 "group": view.state.source.kind,
                 "class": "training",

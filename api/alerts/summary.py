@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from api.alerts.model import one_line
+from api.alerts.model import one_line, told_time
 
 if TYPE_CHECKING:
     from api.cases.ranking import Ranked
@@ -23,7 +22,7 @@ def summary(change: Change, lang: Lang, base_url: str) -> dict[str, Any]:
         "event": {
             "seq": event.seq,
             "kind": event.body.kind,
-            "at": datetime.fromtimestamp(event.at, UTC).isoformat(timespec="milliseconds"),
+            "at": told_time(event.at),
             "by": {"id": event.by.id, "name": one_line(event.by.name, MAX_TEXT)},
         },
         "case": {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from api.cases.events import Added, Answered, Opened, Retracted, Said
 from api.messages import as_is, say
@@ -18,11 +18,14 @@ from engine.model.case import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from api.cases.events import Answers, Outcome
     from api.cases.state import CaseState
     from api.cases.view import CaseView
     from engine.diagnose import Diagnoser
     from engine.knowledge.knowledge import Knowledge
+    from engine.model.evidence import NotUnderstood
 
 _ROOM = {
     "report": MAX_REPORT,
@@ -54,12 +57,16 @@ def require_readable(diagnoser: Diagnoser, answers: Answers) -> None:
         Problem: 422.
     """
     errors = [
-        FieldError("body", _pointer("facts", name), as_is(unread.why), say("see-facts"))
-        for name, value in answers.facts.items()
-        for unread in diagnoser.collect(Case(facts={name: value})).not_understood
+        FieldError("body", _pointer("facts", unread.where.removeprefix("facts.")), as_is(unread.why), say("see-facts"))
+        for unread in unread_facts(diagnoser, answers.facts)
     ]
     if errors:
         raise invalid_input(errors)
+
+
+def unread_facts(diagnoser: Diagnoser, facts: Mapping[str, Any]) -> Sequence[NotUnderstood]:
+    """What of stated facts cannot be used, as ``facts.ID``, and why."""
+    return diagnoser.collect(Case(facts=dict(facts))).not_understood
 
 
 def require_outcome(knowledge: Knowledge, outcome: Outcome) -> None:

@@ -12,7 +12,6 @@ from api.messages import say
 from api.problem import invalid_input
 from api.validation import FieldError
 from engine.dialogue import Question, Reply, Turn, cause_meant, question, reply, understand
-from engine.dialogue.questions import opening
 from engine.model.case import Case
 
 if TYPE_CHECKING:
@@ -94,9 +93,7 @@ class Conversation:
         if isinstance(last, Said):
             asked = last.reply["question"]
             return None if asked is None else Question.model_validate(asked)
-        diagnosis = view.ranked.data(lang)
-        open_ = question(diagnosis, knowledge, lang)
-        return opening(knowledge, lang) if open_ is None and not diagnosis["causes"] else open_
+        return question(view.ranked.data(lang), knowledge, lang)
 
     async def _explained(self, caller: Caller, view: CaseView, turn: Turn) -> Mapping[str, Any] | None:
         if turn.command is None or turn.command.kind not in ("why", "why-not"):

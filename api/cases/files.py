@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
@@ -14,7 +17,6 @@ from api.submission import StoredFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from sqlalchemy import Connection
 
@@ -22,16 +24,21 @@ if TYPE_CHECKING:
     from api.store import Store
     from api.submission import Submission
 
+Paths = Mapping[str, Path]
+"""Files by the SHA-256 of their bytes."""
+NO_FILES: Paths = MappingProxyType({})
 
-async def evidence_of(submission: Submission) -> Evidence:
-    """What a submission brings, as it is kept.
+
+async def evidence_of(submission: Submission) -> tuple[Evidence, Paths]:
+    """What a submission brings, as it is kept, and where its files lie until the end of the request.
 
     Raises:
         Problem: if it cannot be read, or brings nothing.
     """
     case = await run_in_threadpool(submission.case)
     refs = await run_in_threadpool(lambda: tuple(_ref(file) for file in submission.files))
-    return Evidence(document=case.model_dump(exclude_defaults=True), files=refs)
+    paths = {ref.sha256: file.path for ref, file in zip(refs, submission.files, strict=True)}
+    return Evidence(document=case.model_dump(exclude_defaults=True), files=refs), paths
 
 
 def _ref(file: StoredFile) -> FileRef:
@@ -47,15 +54,14 @@ def pieces_of(path: Path) -> Iterator[bytes]:
             yield piece
 
 
-def fetch_from(store: Store, case_id: str, fresh: Sequence[StoredFile] = ()) -> Fetch:
+def fetch_from(store: Store, case_id: str, fresh: Paths = NO_FILES) -> Fetch:
     """Brings the files of a case to disk: those just sent lie there, the others are in the store."""
 
     async def fetch(refs: Sequence[FileRef], folder: Path) -> list[StoredFile]:
-        here = {(await run_in_threadpool(_ref, file)).sha256: file.path for file in fresh}
         files = []
         for number, ref in enumerate(refs):
-            path = here.get(ref.sha256, folder / str(number))
-            if ref.sha256 not in here:
+            path = fresh.get(ref.sha256, folder / str(number))
+            if ref.sha256 not in fresh:
                 await store.read(partial(_write, case_id=case_id, sha256=ref.sha256, path=path))
             files.append(StoredFile(ref.name, path))
         return files

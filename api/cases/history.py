@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from api.cases.out import Lead, Moment, Replay, Replayed, Timeline, moment
 from api.cases.ranking import Ranked
@@ -11,7 +11,7 @@ from api.cases.wording import told
 from engine import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from api.access import Caller
     from api.cases.service import Cases
@@ -45,7 +45,7 @@ async def replay(cases: Cases, caller: Caller, case_id: str, knowledge: Knowledg
     results = []
     for kept in rankings:
         again = await cases.rerank(view, state_of(view.events[: kept.revision]))
-        leads = [_lead(ranked, "en") for ranked in (Ranked.of(kept), again)]
+        leads = [_lead(ranked.data("en")) for ranked in (Ranked.of(kept), again)]
         results.append(
             Replayed(
                 revision=kept.revision,
@@ -67,11 +67,10 @@ async def replay(cases: Cases, caller: Caller, case_id: str, knowledge: Knowledg
 
 
 def _moments(view: CaseView, rankings: Sequence[Ranking], knowledge: Knowledge, lang: Lang) -> Iterator[Moment]:
-    by_revision = {kept.revision: kept for kept in rankings}
-    kept = rankings[0]
+    by_revision = {kept.revision: (kept, Ranked.of(kept).data(lang)) for kept in rankings}
+    kept, diagnosis = by_revision[rankings[0].revision]
     for event in view.events:
-        kept = by_revision.get(event.seq, kept)
-        ranked = Ranked.of(kept)
+        kept, diagnosis = by_revision.get(event.seq, (kept, diagnosis))
         yield Moment(
             seq=event.seq,
             at=moment(event.at),
@@ -79,13 +78,13 @@ def _moments(view: CaseView, rankings: Sequence[Ranking], knowledge: Knowledge, 
             kind=event.body.kind,
             what=told(event.body, knowledge, lang),
             retracted=event.seq in view.state.retracted,
-            lead=_lead(ranked, lang),
-            unknown=ranked.data(lang)["unknown"]["probability"],
+            lead=_lead(diagnosis),
+            unknown=diagnosis["unknown"]["probability"],
             kb_digest=kept.kb_digest,
             digest=kept.digest,
         )
 
 
-def _lead(ranked: Ranked, lang: Lang) -> list[Lead]:
-    causes = ranked.data(lang)["causes"][:SHOWN]
+def _lead(diagnosis: Mapping[str, Any]) -> list[Lead]:
+    causes = diagnosis["causes"][:SHOWN]
     return [Lead(cause=cause["id"], title=cause["title"], probability=cause["probability"]) for cause in causes]

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from api.cases import history
-from api.cases.events import Resolved, Said
 from api.cases.out import moment
+from api.cases.state import closing
 from api.cases.wording import outcome_told
 from api.messages import Words
 from engine.inference.wording import percent
@@ -93,7 +93,7 @@ async def post_mortem(cases: Cases, caller: Caller, case_id: str, knowledge: Kno
     )
     environment.filters |= {"code": _code, "cell": _plain}
     diagnosis = view.ranked.data(lang)
-    outcome = view.state.outcome
+    outcome, end = view.state.outcome, closing(view.events)
     text = (files("api.cases") / "templates" / "post_mortem.md").read_text("utf-8")
     return environment.from_string(text).render(
         w={key: words.get(lang) for key, words in _WORDS.items()},
@@ -102,7 +102,7 @@ async def post_mortem(cases: Cases, caller: Caller, case_id: str, knowledge: Kno
         opened=moment(view.head.created),
         opened_by=_plain(view.events[0].by.name),
         updated=moment(view.head.updated),
-        resolved=_resolved(view),
+        resolved=moment(end.at) if end is not None else None,
         outcome=None if outcome is None else _written(outcome),
         outcome_title="" if outcome is None else _plain(outcome_told(outcome, knowledge, lang)),
         doubted=view.state.doubted,
@@ -151,17 +151,6 @@ def _next(view: CaseView, lang: Lang) -> list[str]:
 def _written(outcome: Outcome) -> dict[str, str | None]:
     words = {name: _plain(text) for name, text in outcome.model_dump(exclude={"cause"}).items()}
     return {**words, "cause": outcome.cause}
-
-
-def _resolved(view: CaseView) -> str | None:
-    if view.state.outcome is None:
-        return None
-    closing = (
-        event.at
-        for event in reversed(view.events)
-        if isinstance(event.body, Resolved) or (isinstance(event.body, Said) and event.body.outcome is not None)
-    )
-    return moment(next(closing))
 
 
 def _plain(text: str) -> str:

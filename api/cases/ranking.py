@@ -71,10 +71,8 @@ class Ranker:
         """
         with self._expert.lease() as generation:
             observed = await self._observed(generation, state, fetch)
-            texts = {
-                lang: to_json(self._expert.answer(generation, observed, lang, passed=state.passed), inf_nan_mode="null")
-                for lang in get_args(Lang)
-            }
+            answers = self._expert.answers(generation, observed, get_args(Lang), passed=state.passed)
+            texts = {lang: to_json(answer, inf_nan_mode="null") for lang, answer in answers.items()}
             return Ranked(generation.knowledge.digest, texts)
 
     async def explain(self, state: CaseState, fetch: Fetch, cause: str, lang: Lang) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import uuid
 from dataclasses import replace
 from functools import partial
@@ -25,7 +24,7 @@ from api.cases.events import (
     Retracted,
     Source,
 )
-from api.cases.files import evidence_of, fetch_from
+from api.cases.files import NO_FILES, Paths, evidence_of, fetch_from
 from api.cases.ranking import Ranked
 from api.cases.state import CaseState, state_of
 from api.cases.view import CaseView, Change
@@ -33,10 +32,10 @@ from api.messages import say
 from api.problem import Problem
 from api.store import cases
 from api.store.cases import Asked, Head, RevisionTakenError
-from api.submission import StoredFile
+from api.submission import HIDDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
 
     from sqlalchemy import Connection
 
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 8  # to append to a case that other processes change as well
 _TITLE = 120
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _NOWHERE = Source()
 
 
@@ -100,20 +98,20 @@ class Cases:
         Raises:
             Problem: if the submission cannot be read; 409 ``case-changed`` if the link leads to an open case.
         """
-        evidence = await evidence_of(submission)
+        evidence, files = await evidence_of(submission)
         case_id, now = uuid.uuid4().hex, self._clock()
-        title = shorten(_CONTROL.sub(" ", title.strip() or _title(evidence)), _TITLE, placeholder=" …")
+        title = shorten(HIDDEN.sub(" ", title.strip() or _title(evidence)), _TITLE, placeholder=" …")
         body = Opened(title=title, lang=lang, source=source, evidence=evidence)
         event = Event(seq=1, at=now, by=_actor(caller), body=body)
         head = Head(case_id, caller.tenant, title, "open", None, 1, now, now)
         state = state_of((event,))
         checks.require_size(state, self._settings.max_case_bytes)
-        ranked = await self._ranker.rank(state, fetch_from(self._store, case_id, submission.files))
+        ranked = await self._ranker.rank(state, fetch_from(self._store, case_id, files))
         view = CaseView(replace(head, cause=_lead(ranked)), (event,), state, ranked)
 
         def work(connection: Connection) -> None:
             writing.add(connection, view.head, link)
-            writing.append(connection, Change(caller, None, view), submission.files, self.outbox)
+            writing.append(connection, Change(caller, None, view), files, self.outbox)
 
         try:
             await self._store.run(work)
@@ -129,13 +127,13 @@ class Cases:
         Raises:
             Problem: 404 ``unknown-case``, 409 ``case-resolved``, and as :meth:`open`.
         """
-        evidence = await evidence_of(submission)
+        evidence, files = await evidence_of(submission)
 
         def body(view: CaseView) -> Body:
             checks.require_open(view)
             return Added(evidence=evidence, source=source)
 
-        return await self.change(caller, case_id, body, submission.files)
+        return await self.change(caller, case_id, body, files)
 
     async def answer(self, caller: Caller, case_id: str, answers: Answers) -> CaseView:
         """What a check or a question came to.
@@ -258,16 +256,6 @@ class Cases:
             raise Problem("unknown-case", say("no-case"))
         return head.revision
 
-    async def events(self, caller: Caller, case_id: str, after: int = 0) -> list[Event]:
-        """The events beyond ``after``.
-
-        Raises:
-            Problem: 404 ``unknown-case``.
-        """
-        await self.revision(caller, case_id)
-        texts = await self._store.read(lambda connection: cases.events(connection, case_id, after))
-        return [Event.read(text) for text in texts]
-
     async def explain(self, caller: Caller, case_id: str, cause: str, lang: Lang) -> dict[str, Any]:
         """Why a cause leads the ranking of a case, or does not.
 
@@ -317,7 +305,7 @@ class Cases:
         caller: Caller,
         case_id: str,
         body_of: Callable[[CaseView], Body],
-        files: Sequence[StoredFile] = (),
+        files: Paths = NO_FILES,
         complete: Callable[[CaseView, CaseView], Awaitable[Body]] | None = None,
     ) -> CaseView:
         """Append the event that ``body_of`` makes of the case as it stands; made anew if the case changed meanwhile.
@@ -343,7 +331,7 @@ class Cases:
                 return after
         raise Problem("case-changed", say("case-changed"))
 
-    async def _next(self, caller: Caller, view: CaseView, body: Body, files: Sequence[StoredFile]) -> CaseView:
+    async def _next(self, caller: Caller, view: CaseView, body: Body, files: Paths) -> CaseView:
         event = Event(seq=view.head.revision + 1, at=self._clock(), by=_actor(caller), body=body)
         events = (*view.events, event)
         state = state_of(events)
@@ -361,7 +349,7 @@ class Cases:
         )
         return CaseView(head, events, state, ranked)
 
-    def _commit(self, change: Change, before: CaseView, files: Sequence[StoredFile], connection: Connection) -> None:
+    def _commit(self, change: Change, before: CaseView, files: Paths, connection: Connection) -> None:
         cases.advance(connection, change.after.head, before.head.revision)
         writing.append(connection, change, files, self.outbox)
 

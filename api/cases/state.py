@@ -89,7 +89,7 @@ def state_of(events: Sequence[Event]) -> CaseState:
         facts=facts,
         passed=frozenset(passed),
         retracted=retracted,
-        outcome=_outcome(events),
+        outcome=_outcome(closing(events)),
         doubted=_doubted(holding),
         reply=next((e.body.reply for e in reversed(events) if isinstance(e.body, Said) and e.body.reply), None),
     )
@@ -176,16 +176,18 @@ def _retracts(event: Event) -> tuple[int, ...]:
     return event.body.retracts if isinstance(event.body, Said) else ()
 
 
-def _outcome(events: Sequence[Event]) -> Outcome | None:
+def closing(events: Sequence[Event]) -> Event | None:
+    """The event that resolved the case; None while it is open."""
     for event in reversed(events):
-        body = event.body
-        if isinstance(body, Reopened):
+        if isinstance(event.body, Reopened):
             return None
-        if isinstance(body, Resolved):
-            return body.outcome
-        if isinstance(body, Said) and body.outcome is not None:
-            return body.outcome
+        if _outcome(event) is not None:
+            return event
     return None
+
+
+def _outcome(event: Event | None) -> Outcome | None:
+    return event.body.outcome if event is not None and isinstance(event.body, Resolved | Said) else None
 
 
 def _doubted(events: Sequence[Event]) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from api.cases.events import Event, Resolved, Said
+from api.cases.events import Event
 from api.cases.ranking import Ranked
-from api.cases.state import CaseState, state_of
+from api.cases.state import CaseState, closing, state_of
 from api.store import cases
 from engine.evaluate.score import expected_calibration_error
 from engine.evidence.inputs import EvidenceFile
@@ -133,21 +133,13 @@ def drift(suggestions: Sequence[Suggestion]) -> Drift | None:
 def _closed(connection: Connection, head: cases.Head) -> Closed:
     events = [Event.read(text) for text in cases.events(connection, head.id)]
     state = state_of(events)
-    kept = cases.ranking(connection, head.id, _resolved_at(events))
-    assert kept is not None
+    end = closing(events)
+    kept = cases.ranking(connection, head.id, end.seq) if end is not None else None
+    assert kept is not None  # of resolved cases alone
     files = tuple(
         EvidenceFile(ref.name, data=b"".join(cases.pieces(connection, head.id, ref.sha256))) for ref in state.files
     )
     return Closed(head.id, head.title, state, Ranked.of(kept), files)
-
-
-def _resolved_at(events: Sequence[Event]) -> int:
-    """The event that resolved the case."""
-    return next(
-        event.seq
-        for event in reversed(events)
-        if isinstance(event.body, Resolved) or (isinstance(event.body, Said) and event.body.outcome is not None)
-    )
 
 
 def _document(closed: Closed) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -11,15 +11,15 @@ from api.store import audit_log, cases
 from api.store.cases import RevisionTakenError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from sqlalchemy import Connection
 
     from api.access import Caller
     from api.cases.events import Event, FileRef
+    from api.cases.files import Paths
     from api.cases.view import Change
     from api.store.cases import Head
-    from api.submission import StoredFile
 
 
 def add(connection: Connection, head: Head, link: tuple[str, str] | None) -> None:
@@ -41,15 +41,15 @@ def add(connection: Connection, head: Head, link: tuple[str, str] | None) -> Non
 def append(
     connection: Connection,
     change: Change,
-    files: Sequence[StoredFile],
+    files: Paths,
     outbox: Iterable[Callable[[Connection, Change], None]],
 ) -> None:
     """The event, its files, the ranking if it is another, the jobs that follow, and the row of the audit log."""
     event, case_id, ranked = change.event, change.after.id, change.after.ranked
     text = event.text()
     cases.add_event(connection, case_id, event.seq, event.at, event.body.kind, text)
-    for file, ref in zip(files, _refs_of(event), strict=True):
-        cases.add_file(connection, case_id, ref.sha256, pieces_of(file.path))
+    for ref in _refs_of(event):
+        cases.add_file(connection, case_id, ref.sha256, pieces_of(files[ref.sha256]))
     if ranked is not change.before:
         row = cases.Ranking(
             event.seq, ranked.kb_digest, ranked.engine_version, ranked.digest, ranked.texts["en"], ranked.texts["zh"]

@@ -14,6 +14,7 @@ from mcp_types import CallToolResult
 from api.access import Caller, Scope
 from api.access.caller import require_scope
 from api.audits import AuditRequest, job_for
+from api.cases.checks import unread_facts
 from api.cases.events import Answers, Outcome, Source
 from api.cases.service import Cases
 from api.expert import Expert
@@ -28,7 +29,6 @@ from api.store import AuditStore
 from api.submission import Submission
 from engine.knowledge.knowledge import Knowledge
 from engine.model.base import Lang
-from engine.model.case import Case
 
 SOURCE = Source(kind="mcp")
 
@@ -268,7 +268,7 @@ class Tools:
         if not known:
             return
         with self._services.expert.lease() as generation:
-            unread = generation.diagnoser.collect(Case(facts=known)).not_understood
+            unread = unread_facts(generation.diagnoser, known)
         if unread:
             raise ToolError(" ".join(say("no-fit", lang, where=item.where, why=item.why) for item in unread[:5]))
 

@@ -169,9 +169,9 @@ def head(connection: Connection, tenant: str, case_id: str) -> Head | None:
     return None if row is None else Head(**row)
 
 
-def events(connection: Connection, case_id: str, after: int = 0) -> list[bytes]:
-    """The events of a case in order, those beyond ``after``."""
-    query = select(EVENTS.c.event).where(EVENTS.c.case_id == case_id, EVENTS.c.seq > after).order_by(EVENTS.c.seq)
+def events(connection: Connection, case_id: str) -> list[bytes]:
+    """The events of a case in order."""
+    query = select(EVENTS.c.event).where(EVENTS.c.case_id == case_id).order_by(EVENTS.c.seq)
     return [zlib.decompress(text) for text in connection.execute(query).scalars()]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.model.base import Lang, Text
+from engine.model.base import Text
+from engine.model.sentences import Sentences
 
 _SENTENCES: dict[str, Text] = {
     "nothing": Text(
@@ -62,9 +63,7 @@ _SENTENCES: dict[str, Text] = {
 }
 
 
-def say(key: str, lang: Lang, **values: object) -> str:
-    """The sentence of that key in ``lang``, with its places filled."""
-    return _SENTENCES[key].get(lang).format(**values)
+say = Sentences(_SENTENCES).say
 
 
 def percent(share: float) -> str:

@@ -138,15 +138,15 @@ class FakeDiagnoser:
     def explain(self, observed: Seen, cause_id: str, *, lang: str = "en") -> WhyNotOut:
         return self.why_not(observed.case, cause_id, lang=lang)
 
-    def answer(
+    def answers(
         self,
         observed: Seen,
+        langs: Sequence[str],
         *,
-        lang: str = "en",
         limit: int = 10,
         passed: Set[str] = frozenset(),  # noqa: ARG002
-    ) -> dict[str, Any]:
-        return self.conclude(observed, lang=lang, limit=limit).model_dump(by_alias=True)
+    ) -> dict[str, dict[str, Any]]:
+        return {lang: self.conclude(observed, lang=lang, limit=limit).model_dump(by_alias=True) for lang in langs}
 
     def diagnose(self, case: Case, files: Sequence[Any] = (), *, lang: str = "en", limit: int = 10) -> Diagnosis:
         return self.conclude(self.collect(case, files), lang=lang, limit=limit)

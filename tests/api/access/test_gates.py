@@ -168,7 +168,7 @@ def test_a_revoked_key_is_refused_within_seconds(keyed: TestClient, make_key: Ke
 
 
 def _authenticator(client: TestClient) -> Any:
-    layer: Any = client.app.middleware_stack  # type: ignore[attr-defined]
+    layer: Any = client.app.middleware_stack
     while not hasattr(layer, "authenticator"):
         layer = layer.app
     return layer.authenticator
@@ -181,7 +181,7 @@ def test_a_key_is_looked_up_once_in_a_while(keyed: TestClient, make_key: KeyMake
     def fail(*_: Any) -> None:
         raise AssertionError("the store was asked")
 
-    monkeypatch.setattr(keyed.app.state.store, "read", fail)  # type: ignore[attr-defined]
+    monkeypatch.setattr(keyed.app.state.store, "read", fail)
     assert keyed.get("/v1/causes", headers=bearer(token)).status_code == 200
 
 
@@ -273,7 +273,7 @@ def test_a_store_that_cannot_be_read_is_a_503(keyed: TestClient, make_key: KeyMa
     async def fail(*_: Any) -> None:
         raise StoreError("the disk is on fire")
 
-    monkeypatch.setattr(keyed.app.state.store, "read", fail)  # type: ignore[attr-defined]
+    monkeypatch.setattr(keyed.app.state.store, "read", fail)
     response = keyed.get("/v1/causes", headers=bearer(make_key()))
     assert (response.status_code, response.json()["type"]) == (503, "/problems/store-unavailable")
     assert keyed.get("/healthz", headers=bearer(make_key())).status_code == 200

@@ -22,7 +22,7 @@ NOBODY_HAS_IT = "0" * 32
 
 @pytest.fixture(scope="module")
 def document(keyed: TestClient) -> dict[str, Any]:
-    return base_document(keyed.app)  # type: ignore[arg-type]
+    return base_document(keyed.app)
 
 
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any], Scope | None]]:
@@ -138,7 +138,7 @@ def test_what_others_have_does_not_exist(
     keyed: TestClient, document: dict[str, Any], make_key: KeyMaker, issuer: Issuer
 ) -> None:
     mine, theirs = bearer(make_key(tenant="a")), bearer(make_key(tenant="b"))
-    state: Any = keyed.app.state  # type: ignore[attr-defined]
+    state: Any = keyed.app.state
     assert keyed.portal is not None
     keyed.portal.call(state.audits.keep, "a", "a" * 32, {"en": b"{}", "zh": b"{}"})
     case = keyed.post("/v1/cases", json=REPORT, headers=mine).json()["id"]
@@ -178,7 +178,7 @@ def test_a_stored_answer_is_not_for_who_may_not_ask_any_more(keyed: TestClient, 
 
 def test_paths_written_otherwise_open_nothing(keyed: TestClient) -> None:
     chance = random.Random(5)
-    paths = [str(context.path) for context in iter_route_contexts(keyed.app.routes)]  # type: ignore[attr-defined]
+    paths = [str(context.path) for context in iter_route_contexts(keyed.app.routes)]
     private = [path for path in paths if path not in {"/", "/healthz", "/readyz", "/problems/{slug}"}]
     pieces = ("/", "//", "%2f", "%2e%2e", "./", "..", ";", "%5c", "%0a", "%00", "%20", "%c3%a9", "%3f", "%23", "{", "A")
     requests = []
@@ -197,7 +197,7 @@ def test_routes_outside_of_the_document_are_closed_too(keyed: TestClient, docume
     described = set(document["paths"])
     rest = {
         context.path
-        for context in iter_route_contexts(keyed.app.routes)  # type: ignore[attr-defined]
+        for context in iter_route_contexts(keyed.app.routes)
         if str(context.path).replace(":path", "") not in described
     }
     assert {path for path in rest if keyed.get(str(path)).status_code != 401} == {"/", "/problems/{slug}"}

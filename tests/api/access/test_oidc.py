@@ -50,7 +50,7 @@ class Wire:
 
 
 def a_provider(issuer: Issuer, **more: Any) -> Provider:
-    return Provider(Settings(**{**issuer.settings(), **more}), Wire(), Clock())  # type: ignore[arg-type]
+    return Provider(Settings(**{**issuer.settings(), **more}), Wire(), Clock())
 
 
 def caller(provider: Provider, token: str) -> Caller:
@@ -158,7 +158,7 @@ def test_a_bad_token_is_refused_with_one_reason(issuer: Issuer, name: str) -> No
 @given(st.text(st.characters(codec="ascii"), max_size=200) | st.binary(max_size=60).map(b64))
 def test_no_text_makes_it_fail(text: str) -> None:
     provider = Provider(
-        Settings(oidc_issuer="i", oidc_audience="a", oidc_jwks_file=Path("/nowhere")), Wire(), Clock()  # type: ignore[arg-type]
+        Settings(oidc_issuer="i", oidc_audience="a", oidc_jwks_file=Path("/nowhere")), Wire(), Clock()
     )  # fmt: skip
     for token in (text, f"{b64({'alg': 'RS256', 'kid': 'k'})}.{text}.{text}", f"{text}.{text}.{text}"):
         with pytest.raises((RefusedError, Problem)):
@@ -258,7 +258,7 @@ class TestKeysFromTheProvider:
     @pytest.fixture
     def provider(self, issuer: Issuer, wire: Wire, clock: Clock) -> Provider:
         settings = Settings(**{**issuer.settings(), "oidc_jwks_file": None, "oidc_jwks_url": URL})
-        return Provider(settings, wire, clock)  # type: ignore[arg-type]
+        return Provider(settings, wire, clock)
 
     def test_many_tokens_ask_once(self, provider: Provider, wire: Wire, issuer: Issuer) -> None:
         async def run() -> None:

@@ -64,7 +64,7 @@ def test_what_is_new_in_a_group_joins_its_case_and_what_is_known_does_not(servic
     assert "loss.nan" in {finding["id"] for finding in case["diagnosis"]["findings"]}
     (names,) = (fact for fact in case["diagnosis"]["facts"] if fact["id"] == "alert.names")
     assert (names["value"], names["contradicted_by"]) == ("JoinA, JoinB", [])
-    events = service.call(service.app.state.cases.events, LOCAL, case["id"])
+    events = service.call(service.app.state.cases.get, LOCAL, case["id"]).events
     assert "JoinA" not in json.dumps(events[1].body.model_dump())
     assert service.cases("JoinB") == []
 
@@ -77,7 +77,7 @@ def test_resolved_leaves_a_message_and_resolves_nothing(service: Service) -> Non
     case = service.case("Ends")
     assert case["status"] == "open"
     assert kinds(service, case) == ["opened", "message"]
-    event = service.call(service.app.state.cases.events, LOCAL, case["id"])[1]
+    event = service.call(service.app.state.cases.get, LOCAL, case["id"]).events[1]
     assert event.body.text == (
         "Alert resolved at 2026-11-30 10:42:00 UTC: Ends (node7:9400) (fired since 2026-11-30 10:02:20 UTC)."
     )
@@ -211,7 +211,7 @@ def test_chinese(service: Service) -> None:
     service.settle()
     service.post("alertmanager", group("zh", resolved("Zhong")))
     case = service.case("Zhong")
-    event = service.call(service.app.state.cases.events, LOCAL, case["id"])[1]
+    event = service.call(service.app.state.cases.get, LOCAL, case["id"]).events[1]
     assert event.body.text.startswith("告警已解除（2026-11-30 10:42:00 UTC）：Zhong")
 
 

@@ -78,7 +78,7 @@ def test_an_answer_that_is_none_is_told_in_the_case(
     there.body = body
     case = send(service, name, job="7b")
     assert kinds(service, case) == ["opened", "message"]
-    event = service.call(service.app.state.cases.events, LOCAL, case["id"])[1]
+    event = service.call(service.app.state.cases.get, LOCAL, case["id"]).events[1]
     assert event.body.text.startswith("The series around alert message 1 could not be fetched from Prometheus")
     assert reason in event.body.text
     assert len([request for request in there.requests if request.path != "/hook"]) == prometheus.TRIES

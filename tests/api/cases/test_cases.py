@@ -198,7 +198,7 @@ def test_other_tenants_do_not_see_it(service: TestClient, case: dict[str, Any]) 
 
     other = replace(LOCAL, tenant="other")
     cases: Cases = service.app.state.cases
-    for call in (cases.get, cases.delete, cases.rankings, cases.events):
+    for call in (cases.get, cases.delete, cases.rankings, cases.revision):
         with pytest.raises(Problem) as error:
             service.portal.call(call, other, case["id"])
         assert error.value.kind.slug == "unknown-case"

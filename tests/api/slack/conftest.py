@@ -65,7 +65,7 @@ def client(
 def settled(client: TestClient) -> None:
     """Wait until no job of Slack's is left."""
 
-    kinds, store = ("slack.delivery", "slack.post"), client.app.state.store  # type: ignore[attr-defined]
+    kinds, store = ("slack.delivery", "slack.post"), client.app.state.store
 
     def is_busy(connection: Any) -> bool:
         return jobs.any_due(connection, kinds, time.time() + 600)
@@ -75,7 +75,7 @@ def settled(client: TestClient) -> None:
             while await store.read(is_busy):  # noqa: ASYNC110 - nobody tells when the last job is done
                 await asyncio.sleep(0.02)
 
-    client.portal.call(wait)  # type: ignore[union-attr]
+    client.portal.call(wait)
 
 
 @pytest.fixture(autouse=True)

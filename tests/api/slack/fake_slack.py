@@ -58,7 +58,7 @@ class FakeSlack:
     def forget(self) -> None:
         """Begin a new test."""
         for kept in (self.calls, self.refused, self.complaints, self.failing, self.threads, self.files, self.contents):
-            kept.clear()  # type: ignore[attr-defined]
+            kept.clear()
         self.acknowledged.clear()
         self.people = frozenset()
 
@@ -94,7 +94,7 @@ class FakeSlack:
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
-        self.port = site._server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
+        self.port = site._server.sockets[0].getsockname()[1]
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._ready.set()
         await self._stop.wait()

@@ -77,7 +77,7 @@ def test_a_file_larger_than_it_says_is_not_read(
     client: TestClient, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent = upload(slack, b"x" * 4096, size=10)
-    files = client.app.state.worker_handlers["slack.delivery"].__self__.files  # type: ignore[attr-defined]
+    files = client.app.state.worker_handlers["slack.delivery"].__self__.files
     monkeypatch.setitem(files.__dict__, "most_bytes", 1024)
     thread, _ = opened(client, slack, files=[sent])
     assert "larger than" in shown(slack.wait_for_calls("chat.postEphemeral")[0])

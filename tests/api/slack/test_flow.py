@@ -64,9 +64,9 @@ def next_post(slack: FakeSlack, count: int) -> dict[str, Any]:
 
 def view_of(client: TestClient, thread: str) -> Any:
     """The case of a thread as the service holds it."""
-    cases = client.app.state.cases  # type: ignore[attr-defined]
-    case_id = client.portal.call(cases.linked, ANNA, "slack", f"{TEAM}/{CHANNEL}/{thread}")  # type: ignore[union-attr]
-    return client.portal.call(cases.get, ANNA, case_id) if case_id else None  # type: ignore[union-attr]
+    cases = client.app.state.cases
+    case_id = client.portal.call(cases.linked, ANNA, "slack", f"{TEAM}/{CHANNEL}/{thread}")
+    return client.portal.call(cases.get, ANNA, case_id) if case_id else None
 
 
 def test_a_mention_is_answered_in_its_thread(client: TestClient, slack: FakeSlack) -> None:
@@ -119,7 +119,7 @@ def test_the_menu_beside_a_cause_asks_about_that_cause(client: TestClient, slack
     menu = [block["accessory"] for block in message["blocks"] if "accessory" in block][1]
     second = menu["options"][0]["value"].split("|")[2]
     post_interaction(client, click({**menu, "selected_option": menu["options"][0]}, message, thread))
-    title = client.app.state.expert.knowledge.causes[second].title.en  # type: ignore[attr-defined]
+    title = client.app.state.expert.knowledge.causes[second].title.en
     assert f"Why {title}" in shown(next_post(slack, 2))
 
 
@@ -211,7 +211,7 @@ def test_a_resolved_thread_is_left_alone_until_a_mention_opens_a_new_case(client
     thread, _ = opened(client, slack)
     first = view_of(client, thread)
     outcome = Outcome(other="a bad card")
-    client.portal.call(client.app.state.cases.resolve, ANNA, first.id, outcome)  # type: ignore[union-attr,attr-defined]
+    client.portal.call(client.app.state.cases.resolve, ANNA, first.id, outcome)
     next_post(slack, 2)
     for more in ({}, {"channel_type": "im"}):
         post_json(client, event("message", text="thanks, the loss is NaN no more", thread_ts=thread, **more))
@@ -311,7 +311,7 @@ def test_the_answer_to_slack_does_not_wait_for_the_engine(
     client: TestClient, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     released = asyncio.Event()
-    ranker = client.app.state.cases._ranker  # type: ignore[attr-defined]
+    ranker = client.app.state.cases._ranker
     rank = ranker.rank
 
     async def slow(*arguments: Any) -> Any:
@@ -327,7 +327,7 @@ def test_the_answer_to_slack_does_not_wait_for_the_engine(
     async def release() -> None:
         released.set()
 
-    client.portal.call(release)  # type: ignore[union-attr]
+    client.portal.call(release)
     slack.people = frozenset({USER})
     next_post(slack, 6)
 
@@ -354,7 +354,7 @@ def test_a_change_from_elsewhere_is_told_in_the_thread(client: TestClient, slack
     view = view_of(client, thread)
     somebody = Caller("research", "key:ci", "ci <!channel>", frozenset(Scope))
     more = Submission(b'{"report": "the same run in bf16 works"}', "json")
-    client.portal.call(client.app.state.cases.add_evidence, somebody, view.id, more)  # type: ignore[union-attr,attr-defined]
+    client.portal.call(client.app.state.cases.add_evidence, somebody, view.id, more)
     answer = next_post(slack, 2)
     assert answer["thread_ts"] == thread
     assert "ci &lt;!channel&gt;" in shown(answer)
@@ -363,7 +363,7 @@ def test_a_change_from_elsewhere_is_told_in_the_thread(client: TestClient, slack
 def test_a_case_of_an_alert_gets_a_thread_and_no_message_for_every_repetition(
     client: TestClient, slack: FakeSlack
 ) -> None:
-    cases = client.app.state.cases  # type: ignore[attr-defined]
+    cases = client.app.state.cases
     alert = Caller("research", "alert:alertmanager", "alertmanager", frozenset(Scope))
     source = Source(kind="alertmanager", ref="{}:{alertname='NaN'}")
 
@@ -371,12 +371,12 @@ def test_a_case_of_an_alert_gets_a_thread_and_no_message_for_every_repetition(
         report = Submission(b'{"report": "loss is NaN at step 4120, loss scale fell to 1, fp16"}', "json")
         return await cases.open(alert, report, source=source)
 
-    view = client.portal.call(open_case)  # type: ignore[union-attr]
+    view = client.portal.call(open_case)
     message = slack.wait_for_calls("chat.postMessage")[0]
     assert message["channel"] == "C0ALERT"
     for _ in range(3):
         more = Submission(b'{"observations": [{"name": "severity", "value": "page"}]}', "json")
-        client.portal.call(cases.add_evidence, alert, view.id, more, source)  # type: ignore[union-attr]
+        client.portal.call(cases.add_evidence, alert, view.id, more, source)
     settled(client)
     assert len(slack.called("chat.postMessage")) == 1
 
@@ -392,7 +392,7 @@ def test_a_second_try_finds_what_the_first_has_posted(client: TestClient, slack:
     view = view_of(client, thread)
     place = f"{TEAM}/{CHANNEL}/{thread}"
     job = Job(1, "slack.post", "research", None, {"case": view.id, "seq": 1, "place": place}, 2, "lease")
-    client.portal.call(client.app.state.worker_handlers["slack.post"], job)  # type: ignore[union-attr,attr-defined]
+    client.portal.call(client.app.state.worker_handlers["slack.post"], job)
     assert len(slack.called("chat.postMessage")) == 1
 
 
@@ -400,7 +400,7 @@ def test_a_second_try_of_a_delivery_changes_nothing_again(
     client: TestClient, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[Job] = []
-    handlers = client.app.state.worker_handlers  # type: ignore[attr-defined]
+    handlers = client.app.state.worker_handlers
     work = handlers["slack.delivery"]
 
     async def keeping(job: Job) -> None:
@@ -415,7 +415,7 @@ def test_a_second_try_of_a_delivery_changes_nothing_again(
     before = view_of(client, thread).head.revision
     for job in kept:
         again = Job(job.id, job.kind, job.tenant, job.key, job.payload, job.attempts + 1, job.lease)
-        client.portal.call(work, again)  # type: ignore[union-attr]
+        client.portal.call(work, again)
     assert (view_of(client, thread).head.revision, before, len(kept)) == (3, 3, 3)
 
 
