@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 
-from api import alerts, errors, housekeeping, mcp, slack
+from api import alerts, checkpoints, errors, housekeeping, mcp, slack
 from api.access.authentication import Authenticator, provider_of
 from api.access.gates import Access, Gates
 from api.alerts.routes import router as alerts_router
@@ -65,6 +65,10 @@ def create_app(settings: Settings, knowledge: Knowledge | None = None, source: S
     app.state.conversation = Conversation(app.state.cases, app.state.expert)
     app.state.streams = set()
     handlers: dict[str, Handler] = {housekeeping.KIND: housekeeping.handler(store, settings.retention_days, time.time)}
+    if settings.audit_log_key is not None and settings.audit_log_checkpoints is not None:
+        handlers[checkpoints.KIND] = checkpoints.handler(
+            store, settings.audit_log_key, settings.audit_log_checkpoints, time.time
+        )
     app.state.worker_handlers = handlers
     app.state.jobs = Worker(store, handlers, metrics.registry, logger)
     if (slack_config := slack.config_of(settings)) is not None:
@@ -129,6 +133,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await expert.start()
         _leave_alone()
         await housekeeping.schedule(store, time.time)
+        if checkpoints.KIND in state.worker_handlers:
+            await checkpoints.schedule(store, time.time)
         state.jobs.start()
         async with mcp.running(app):
             logger.info("started", kb_version=expert.knowledge.version, kb_digest=expert.knowledge.digest)

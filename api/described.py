@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import Field
 
 from api.errors import MEDIA_TYPE
-from api.problem import KINDS
+from api.problems import KINDS
 from engine.model.base import Frozen
 
 COMPONENTS = "#/components/schemas/"

@@ -11,13 +11,16 @@ from starlette.responses import Response
 
 from api import language
 from api.messages import say
-from api.problem import KINDS, Problem, invalid_input
+from api.problem import Problem, invalid_input
+from api.problems import KINDS
 from api.store.errors import StoreError
 from api.validation import explain
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.requests import Request
+
+    from engine.model.base import Lang
 
 MEDIA_TYPE = "application/problem+json"
 _BY_STATUS = {404: "not-found", 405: "method-not-allowed", 413: "too-large", 415: "unsupported-media-type"}
@@ -27,21 +30,26 @@ _DETAILS = {"not-found": "no-path", "method-not-allowed": "no-method"}
 def problem_response(problem: Problem, request: Request) -> Response:
     """The problem document as the answer to ``request``, in the language it asks for."""
     lang = language.asked(request)
-    document: dict[str, Any] = {
-        "type": f"/problems/{problem.kind.slug}",
-        "title": problem.kind.title.get(lang),
-        "status": problem.kind.status,
-        "detail": problem.detail.get(lang),
-        "request_id": request.state.request_id,
-    }
-    if problem.errors:
-        document["errors"] = [error.told(lang) for error in problem.errors]
     return Response(
-        json.dumps(document, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace"),
+        document(problem, lang, request_id=request.state.request_id),
         status_code=problem.kind.status,
         headers={"Content-Language": lang, "Vary": "Accept-Language", **problem.headers},
         media_type=MEDIA_TYPE,
     )
+
+
+def document(problem: Problem, lang: Lang, **more: Any) -> bytes:
+    """The problem document, as JSON, with ``more`` members."""
+    told: dict[str, Any] = {
+        "type": f"/problems/{problem.kind.slug}",
+        "title": problem.kind.title.get(lang),
+        "status": problem.kind.status,
+        "detail": problem.detail.get(lang),
+        **more,
+    }
+    if problem.errors:
+        told["errors"] = [error.told(lang) for error in problem.errors]
+    return json.dumps(told, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
 
 
 def install(app: FastAPI) -> None:

@@ -1,8 +1,8 @@
 """The worker: runs the jobs of the store, each at least once, beside those of other processes.
 
-A job belongs to the worker that took it until its lease ends. A handler has less time than that, so no job is run
-twice at once; if the process dies, somebody runs the job again when the lease is over. A handler that raises is tried
-again after a growing pause, and after the last try the job is kept as dead.
+A job belongs to the worker that took it until its lease ends. The worker renews that while it runs the job, so no job
+is run twice at once; if the process dies, somebody runs the job again when the lease is over. A handler that raises is
+tried again after a growing pause, and after the last try the job is kept as dead.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ class Pace:
     """Times in seconds, and how many tries.
 
     Args:
-        lease: how long a job belongs to its worker.
-        run: how long a handler may take; less than ``lease``, with time to write down how it ended.
+        lease: how long a job belongs to its worker; far more than clocks of replicas differ.
+        renew: between two renewals of the leases of jobs that run; a few of them fit into ``lease``.
+        run: how long a handler may take.
         poll: pause between two looks into the queue.
         pause: before the second try; it doubles each time, up to ``longest_pause``.
         attempts: tries before a job is dead; with these pauses, spread over about two hours.
@@ -46,7 +47,8 @@ class Pace:
         count: between two counts of the queue for the metrics.
     """
 
-    lease: float = 120.0
+    lease: float = 20.0
+    renew: float = 5.0
     run: float = 100.0
     poll: float = 0.5
     pause: float = 5.0
@@ -77,7 +79,8 @@ class Worker:
         self._awake = asyncio.Event()
         self._closing = False
         self._loop: asyncio.Task[None] | None = None
-        self._running: dict[asyncio.Task[None], str] = {}  # with the kind of the job
+        self._renewing: asyncio.Task[None] | None = None
+        self._running: dict[asyncio.Task[None], Job] = {}
         self._counted = float("-inf")
         self._queue = Gauge(
             "traintriage_jobs",
@@ -91,6 +94,7 @@ class Worker:
     def start(self) -> None:
         """Begin to run jobs on the running event loop."""
         self._loop = asyncio.create_task(self._work())
+        self._renewing = asyncio.create_task(self._renew())
 
     def wake(self) -> None:
         """Look for jobs now and not only after the pause: called by who has just ordered one."""
@@ -106,6 +110,9 @@ class Worker:
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.gather(self._renewing, return_exceptions=True)
 
     async def _work(self) -> None:
         while not self._closing:
@@ -120,18 +127,32 @@ class Worker:
                 pause = self._pace.pause
             if job is not None:
                 task = asyncio.create_task(self._run(job))
-                self._running[task] = job.kind
+                self._running[task] = job
                 task.add_done_callback(self._ended)
             else:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._awake.wait(), pause)
+
+    async def _renew(self) -> None:
+        """Keep the jobs that run, until the end."""
+        while True:
+            await asyncio.sleep(self._pace.renew)
+            if not self._running:
+                continue
+            leases = [job.lease for job in self._running.values()]
+            until = self._clock() + self._pace.lease
+            try:
+                await self._store.run(partial(jobs.renew, leases=leases, until=until))
+            except Exception as error:  # noqa: BLE001 - the next renewal may come in time
+                self._logger.error("leases of jobs not renewed", reason=_told(error))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         del self._running[task]
         self._awake.set()
 
     async def _claim(self) -> Job | None:
-        pace, now, running = self._pace, self._clock(), list(self._running.values())
+        pace, now = self._pace, self._clock()
+        running = [job.kind for job in self._running.values()]
         kinds = tuple(kind for kind in self._handlers if running.count(kind) < pace.of_a_kind)
         if len(running) >= pace.at_once or not kinds:
             return None

@@ -1,4 +1,4 @@
-"""What is refused before a route sees it: other hosts and sites, compressed bodies, bodies that are too large or slow.
+"""What is refused before a route sees it: other hosts and sites, compressed bodies, what is too large or too slow.
 
 And the headers that every answer has.
 """
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from api.settings import Settings
 
+HEADER_BYTES = 32 * 1024  # of request line and headers together
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _PORT = re.compile(r":\d{0,5}$")
 _ANY = "*"
@@ -29,7 +30,7 @@ _CROSS_SITE = Words("The Origin header names a page of another host.", "Origin å
 
 
 class RequestLimits:
-    """ASGI middleware: 400 for another host, 403 for another site, 408, 413 and 415 for bodies that are not taken.
+    """ASGI middleware: 400 for another host, 403 for another site, 431 for headers, 408, 413, 415 for bodies.
 
     Bytes are counted as they arrive, whatever Content-Length says or does not say.
     """
@@ -50,6 +51,7 @@ class RequestLimits:
         headers = Headers(scope=scope)
         what, limit = self._limit(media_type(headers.get("content-type", "")))
         try:
+            _check_size(scope)
             self._check_host(headers)
             _check_headers(headers, what, limit)
         except Problem as problem:
@@ -157,6 +159,18 @@ class SecureHeaders:
             await send(message)
 
         await self.app(scope, receive, secured)
+
+
+def headers_too_large() -> Problem:
+    """The 431 problem."""
+    return Problem("headers-too-large", say("headers-too-large", limit=HEADER_BYTES))
+
+
+def _check_size(scope: Scope) -> None:
+    # The protocol sees only that headers are not at their end yet; those that came at once get past it.
+    fields = sum(len(name) + len(value) + len(": \r\n") for name, value in scope["headers"])
+    if fields + len(scope["raw_path"]) + len(scope["query_string"]) > HEADER_BYTES:
+        raise headers_too_large()
 
 
 def _check_headers(headers: Headers, what: str, limit: int) -> None:

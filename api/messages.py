@@ -93,6 +93,11 @@ _MESSAGES: Mapping[str, Words] = MappingProxyType(
             "{what.zh}最多 {limit:,} 字节。大的日志和指标请以 multipart/form-data 作为文件上传；"
             "日志很长时只传事发前后的部分。",
         ),
+        "headers-too-large": Words(
+            "The request line and the headers may have at most {limit:,} bytes together.",
+            "请求行与请求头合计最多 {limit:,} 字节。",
+        ),
+        "not-http": Words("This is not a request of HTTP/1.1.", "这不是 HTTP/1.1 请求。"),
         "the-body": Words("This body", "此请求体"),
         "multipart-body": Words("A multipart body", "multipart 请求体"),
         "yaml-document": Words("A YAML document", "YAML 文档"),
@@ -243,6 +248,10 @@ _MESSAGES: Mapping[str, Words] = MappingProxyType(
         ),
         "meant": Words(
             "Write '{close}' if that was meant. Known keys: {known}.", "若本意是 '{close}' 请改写。可用的键：{known}。"
+        ),
+        "lang-elsewhere": Words(
+            "The language does not stand in the body: send the header Accept-Language, or ?lang= in the URL.",
+            "语言不写在请求体中：请用 Accept-Language 头，或在 URL 中加 ?lang=。",
         ),
         "leave-out": Words("Leave it out. Known keys: {known}.", "请去掉。可用的键：{known}。"),
         "as-said": Words("Change it as the reason says.", "请按原因所说修改。"),

@@ -11,7 +11,7 @@ from api.openapi import operations
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from api.problem import Kind
+    from api.problems.kind import Kind
     from engine.model.base import Lang
 
 _STYLE = """

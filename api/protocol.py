@@ -1,11 +1,18 @@
-"""HTTP/1.1 connections that do not wait for ever for a client that sends nothing, or one byte at a time."""
+"""HTTP/1.1 connections: patient for a while only, and what is no request is refused so that the client hears it."""
 
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from api.errors import MEDIA_TYPE, document
+from api.limits import HEADER_BYTES, headers_too_large
+from api.messages import say
+from api.problem import Problem
 
 HEADER_SECONDS = 20
 
@@ -18,12 +25,15 @@ class ImpatientProtocol(H11Protocol):
     """
 
     _patience: asyncio.TimerHandle | None = None
+    _refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
         super().data_received(data)
         if self._is_answering():
             self._stop_waiting()
@@ -41,6 +51,38 @@ class ImpatientProtocol(H11Protocol):
         """Live streams have no end of their own: they hear that the service ends, before it waits for answers."""
         state_of(self.config.loaded_app).closing.set()
         super().shutdown()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words, which are no problem document
+        """Refuse what h11 cannot read, in a problem document: headers that are too large, and what is no HTTP.
+
+        What is still on its way is read and dropped: a connection closed before it came is reset, and the client then
+        often does not see the answer.
+        """
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # the answer to a request has begun
+            self.transport.close()
+            return
+        if len(self.conn.trailing_data[0]) > HEADER_BYTES:
+            problem = headers_too_large()
+        else:
+            problem = Problem("bad-request", say("not-http"))
+        body = document(problem, "en")
+        headers = [
+            ("Content-Type", MEDIA_TYPE),
+            ("Content-Length", str(len(body))),
+            ("Connection", "close"),
+            ("X-Content-Type-Options", "nosniff"),
+        ]
+        answer = h11.Response(
+            status_code=problem.kind.status, headers=headers, reason=HTTPStatus(problem.kind.status).phrase
+        )
+        for event in (answer, h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self._refused = True
+        if self._is_answering():  # the app has to hear that nobody waits for its answer any more
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self.transport.write_eof()
+        self._wait()
 
     def _is_answering(self) -> bool:
         cycle: Any = self.cycle  # None before the first request

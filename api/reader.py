@@ -87,13 +87,16 @@ class Reader:
             ReaderError: if they cannot be loaded, or not in time.
         """
         async with self._lock:
-            return await self._start()
+            try:
+                return await self._start()
+            except TimeoutError as error:
+                raise ReaderError(f"not loaded within {self._start_seconds:g} s") from error
 
     async def run(self, job: Job) -> Any:
         """The result of ``job``.
 
         Raises:
-            Problem: what the job raised, or 503 if it took too long or too many wait.
+            Problem: what the job raised, or 503 if it or the start of the process took too long, or too many wait.
             ReaderError: if the job or the process failed.
         """
         if self._waiting >= self._queue:
@@ -102,7 +105,7 @@ class Reader:
         try:
             async with self._lock:
                 if self._process is None or not self._process.is_alive():
-                    await self._start()
+                    await self._ready()
                 return await self._do(self._seconds, job)
         except TimeoutError as error:
             raise Problem(
@@ -122,12 +125,16 @@ class Reader:
             self._connection.close()
         self._process = self._connection = None
 
+    async def _ready(self) -> None:
+        """Start the process for a job; on a machine too busy to load it in time, the caller comes again."""
+        try:
+            await self._start()
+        except TimeoutError as error:
+            raise Problem("not-ready", say("no-knowledge"), headers={"Retry-After": "5"}) from error
+
     async def _start(self) -> str:
         self.close()
-        try:
-            return str(await self._do(self._start_seconds, None))
-        except TimeoutError as error:
-            raise ReaderError(f"not loaded within {self._start_seconds:g} s") from error
+        return str(await self._do(self._start_seconds, None))
 
     async def _do(self, seconds: float, job: Job | None) -> Any:
         try:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
-HEADER_BYTES = 32 * 1024  # request line and headers together
 KEEP_ALIVE_SECONDS = 15  # longer than clients that poll or retry within seconds need
 BACKLOG = 512
 SHUTDOWN_SECONDS = 30
@@ -57,6 +56,7 @@ def run(
     if settings.oidc_issuer:
         _check_provider(settings)
     _check_slack(settings)
+    _check_checkpoints(settings)
     with _bound(settings.host, settings.port) as listener:
         asyncio.run(_prepare_store(settings.store_url))
         if settings.workers > 1:
@@ -76,6 +76,17 @@ def _check_slack(settings: Settings) -> None:
 
     if config_of(settings) is not None:
         require_libraries()
+
+
+def _check_checkpoints(settings: Settings) -> None:
+    """See that the audit log can be signed, if it is to be.
+
+    Raises:
+        SettingsError: if it cannot.
+    """
+    from api import checkpoints
+
+    checkpoints.check(settings)
 
 
 def require_loopback(host: str) -> None:
@@ -155,6 +166,7 @@ def application(settings: Settings) -> FastAPI:
 def _config(settings: Settings) -> Any:
     import uvicorn
 
+    from api.limits import HEADER_BYTES
     from api.protocol import ImpatientProtocol
 
     return uvicorn.Config(

@@ -131,6 +131,8 @@ class Settings(Frozen):
     retention_days: int | None = Field(
         None, ge=1, description="Days after its last change that a resolved case is deleted; default: never."
     )
+    audit_log_key: Path | None = Field(None, description="Private Ed25519 key (PEM) that signs the audit log hourly.")
+    audit_log_checkpoints: Path | None = Field(None, description="Folder for what it signed; best on another machine.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log line.")
     max_document_bytes: int = Field(8 * MB, ge=KB, description="Largest JSON body or 'case' part.")
     max_yaml_bytes: int = Field(MB, ge=KB, description="Largest YAML text; it is some 40 times slower to read.")

@@ -19,6 +19,7 @@ MAX_ERRORS = 20
 MAX_TOKEN = 80
 MAX_REASON = 500
 _PLACES = frozenset({"body", "query", "path", "header", "cookie"})
+_LANGUAGE = ("lang", "language", "locale")
 # Messages by the first word of pydantic's error types.
 _WANTED = {
     "string": "send-text",
@@ -125,6 +126,8 @@ def _known_keys(path: list[Any], model: type[BaseModel] | None) -> Words:
     owner = model and _model_at(model, path[:-1])
     if owner is None:
         return say("leave-out-parameter")
+    if path[-1] in _LANGUAGE:
+        return say("lang-elsewhere")
     known = [field.alias or name for name, field in owner.model_fields.items()]
     close = difflib.get_close_matches(_cut(str(path[-1])), known, n=1)
     if close:

@@ -81,7 +81,9 @@ class Diagnoser:
         causes, findings = self._network.causes, knowledge.findings
         self._templates: dict[Lang, dict[str, CauseTemplate]] = {lang: {} for lang in get_args(Lang)}
         worth, examples = knowledge.calibration.resemblance, knowledge.examples
-        self._similarity = Similarity(kept("words", lambda: similarity.index_of(causes, findings, examples)), worth)
+        concepts = self.collector.concepts
+        index = kept("words", lambda: similarity.index_of(causes, findings, examples, concepts))
+        self._similarity = Similarity(index, worth, concepts)
 
     @property
     def stats(self) -> EngineStats:
@@ -168,14 +170,14 @@ class Diagnoser:
         """The same in several languages, worked out once."""
         worked = self._work(observed, own)
         explainers = {lang: self._explainer(worked, lang) for lang in langs}
-        abnormal = any(explainer.abnormal for explainer in explainers.values())
-        planned = self._planner.plan(worked.ranking, passed=passed) if abnormal else []
-        return {lang: self._told(worked, explainer, planned, limit) for lang, explainer in explainers.items()}
+        listed = any(explainer.abnormal for explainer in explainers.values()) or self._reads_like_one(worked)
+        planned = self._planner.plan(worked.ranking, passed=passed) if listed else []
+        return {lang: self._told(worked, explainer, planned, limit, listed) for lang, explainer in explainers.items()}
 
-    def _told(self, worked: _Worked, explainer: Explainer, planned: Sequence[Planned], limit: int) -> Part:
+    def _told(
+        self, worked: _Worked, explainer: Explainer, planned: Sequence[Planned], limit: int, listed: bool
+    ) -> Part:
         observed, found, lang = worked.observed, worked.found, explainer.lang
-        abnormal = explainer.abnormal
-        listed = bool(abnormal) or (_unread(observed) and bool(worked.ranking.resemblance.any()))
         causes = explainer.causes(limit) if listed else []
         next_checks = [explainer.next_check(item) for item in planned]
         return {
@@ -190,7 +192,7 @@ class Diagnoser:
             "next_checks": next_checks,
             "families": explainer.families() if listed else [],
             "also_likely": explainer.also_likely(causes),
-            "findings": [explainer.finding(c) for c in abnormal],
+            "findings": [explainer.finding(c) for c in explainer.abnormal],
             "context": [explainer.finding(c) for c in explainer.context],
             "facts": [explainer.fact(fact) for fact in sorted(found.facts)],
             "coverage": _coverage(observed, lang),
@@ -201,6 +203,18 @@ class Diagnoser:
             "checklist": self._checklist(worked, lang),
             "impact": [causes[0]["impact"]] if causes else [],  # what it costs, apart from what caused it
         }
+
+    def _reads_like_one(self, worked: _Worked) -> bool:
+        """Whether the report is so like what is written of a cause that it is named though no finding is there.
+
+        Not where something was found in order: what nobody complains of reads like a cause as well.
+        """
+        if any(
+            one.present and self.knowledge.findings[one.finding].role == "normal"
+            for one in worked.found.concluded.values()
+        ):
+            return False
+        return float(worked.ranking.resemblance.max(initial=0.0)) >= self.knowledge.calibration.resemblance.listed_from
 
     def _findings(self, observed: Observed) -> _Findings:
         facts, derived = add_derived(settle_facts(observed.facts), self._derivations)

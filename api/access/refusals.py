@@ -6,6 +6,7 @@ import math
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from api.access import discovery
 from api.messages import Words
 from api.problem import Problem
 
@@ -24,6 +25,7 @@ class RefusedError(Exception):
 def unauthenticated(request: HTTPConnection, reason: str) -> Problem:
     """The 401 for a reason, with the challenge of RFC 9110 and RFC 6750."""
     challenge = f"Bearer {REALM}" + ("" if reason == "no-credentials" else ', error="invalid_token"')
+    challenge += discovery.challenge(request.app.state.settings, request.url.path)
     if "text/html" in request.headers.get("accept", ""):  # a browser, which can ask for a key as a password
         challenge += f', Basic {REALM}, charset="UTF-8"'
     return Problem("unauthenticated", REASONS[reason], headers={"WWW-Authenticate": challenge})

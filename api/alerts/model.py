@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from api.hidden import HIDDEN_IN_LINES
 from engine.model.base import Frozen
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ MAX_ALERTS = 500
 MAX_LABELS = 100
 MAX_NAME, MAX_VALUE = 200, 2_000
 MAX_REF = 300
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 class Alert(Frozen):
@@ -115,7 +114,7 @@ def fingerprint_of(labels: Mapping[str, str]) -> str:
 
 def clean(text: str, length: int) -> str:
     """``text`` without characters that control terminals, databases or the direction of reading, cut to ``length``."""
-    text = _CONTROL.sub(" ", text[: 4 * length]).strip()
+    text = HIDDEN_IN_LINES.sub(" ", text[: 4 * length]).strip()
     return text if len(text) <= length else text[: length - 1] + "…"
 
 

@@ -44,10 +44,19 @@ def require_known_ids(knowledge: Knowledge, answers: Answers) -> None:
     """
     if answers.is_empty:
         raise invalid_input((FieldError("body", "", say("no-answer"), say("send-answer")),))
-    errors = [_unknown("findings", name) for name in answers.findings if name not in knowledge.findings]
-    errors += [_unknown("facts", name) for name in answers.facts if not _is_known(knowledge, name)]
+    errors = [
+        FieldError("body", _pointer(part, name), say("no-such-fact"), say("see-facts"))
+        for part, name in unknown_ids(knowledge, answers)
+    ]
     if errors:
         raise invalid_input(errors)
+
+
+def unknown_ids(knowledge: Knowledge, answers: Answers) -> list[tuple[str, str]]:
+    """The part (``findings``, ``facts``) and the id of what is answered and is not in the knowledge base."""
+    unknown = [("findings", name) for name in answers.findings if name not in knowledge.findings]
+    known = knowledge.facts.keys() | knowledge.findings.keys()
+    return unknown + [("facts", name) for name in answers.facts if name not in known]
 
 
 def require_readable(diagnoser: Diagnoser, answers: Answers) -> None:
@@ -135,14 +144,6 @@ def require_retractable(view: CaseView, seq: int) -> None:
         raise Problem("unknown-event", say("not-retractable", seq=seq))
 
 
-def _unknown(part: str, name: str) -> FieldError:
-    return FieldError("body", _pointer(part, name), say("no-such-fact"), say("see-facts"))
-
-
 def _pointer(part: str, name: str) -> str:
     """RFC 6901."""
     return f"/{part}/" + name.replace("~", "~0").replace("/", "~1")
-
-
-def _is_known(knowledge: Knowledge, name: str) -> bool:
-    return name in knowledge.facts or name in knowledge.findings

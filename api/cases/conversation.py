@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from api.access import Scope
 from api.access.caller import require_scope
 from api.cases import checks
-from api.cases.events import Answered, Answers, Doubted, Evidence, Outcome, Said
+from api.cases.events import Answered, Doubted, Evidence, Outcome, Said
+from api.cases.state import answers_of
 from api.messages import say
 from api.problem import invalid_input
 from api.validation import FieldError
@@ -116,17 +117,11 @@ def _spoken(view: CaseView) -> Lang:
 
 def _said(text: str, turn: Turn, view: CaseView, knowledge: Knowledge) -> Said:
     document = Case.model_validate(turn.evidence).model_dump(exclude_defaults=True) if turn.evidence else {}
-    answers = Answers(
-        asked=turn.asked if turn.findings or turn.facts else None,
-        findings=dict(turn.findings),
-        facts=dict(turn.facts),
-        passed=turn.passed,
-    )
     return Said(
         text=text,
         lang=turn.lang,
         evidence=Evidence(document=document),
-        answers=answers,
+        answers=answers_of(turn),
         retracts=_retracted(turn, view),
         outcome=_outcome(turn, view, knowledge),
     )

@@ -28,11 +28,11 @@ from api.cases.files import NO_FILES, Paths, evidence_of, fetch_from
 from api.cases.ranking import Ranked
 from api.cases.state import CaseState, state_of
 from api.cases.view import CaseView, Change
+from api.hidden import HIDDEN
 from api.messages import say
 from api.problem import Problem
 from api.store import cases
 from api.store.cases import Asked, Head, RevisionTakenError
-from api.submission import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from api.cases.events import (
     Said,
     Source,
 )
+from engine.dialogue import Turn
 from engine.model.base import Lang
 
 _LISTS = ("observations", "log", "series", "contrast")
@@ -76,22 +77,37 @@ def state_of(events: Sequence[Event]) -> CaseState:
     retracted = _retracted(events)
     holding = [event for event in events if event.seq not in retracted]
     pieces = [piece for event in holding if (piece := _evidence(event)) is not None and not piece.is_empty]
-    facts: dict[str, Any] = {}
-    passed: set[str] = set()
-    for event in holding:
-        if (answers := _answers(event)) is not None:
-            _answer(answers, facts, passed)
+    facts, passed = known(answers for event in holding if (answers := _answers(event)) is not None)
     return CaseState(
         opened=first,
         revision=events[-1].seq,
         document=merged([piece.document for piece in pieces]),
         files=labelled([ref for piece in pieces for ref in piece.files]),
         facts=facts,
-        passed=frozenset(passed),
+        passed=passed,
         retracted=retracted,
         outcome=_outcome(closing(events)),
         doubted=_doubted(holding),
         reply=next((e.body.reply for e in reversed(events) if isinstance(e.body, Said) and e.body.reply), None),
+    )
+
+
+def known(told: Iterable[Answers]) -> tuple[dict[str, Any], frozenset[str]]:
+    """Facts and findings by id after answers in this order, and the ids that are not to be asked again."""
+    facts: dict[str, Any] = {}
+    passed: set[str] = set()
+    for answers in told:
+        _answer(answers, facts, passed)
+    return facts, frozenset(passed)
+
+
+def answers_of(turn: Turn) -> Answers:
+    """What a message answers."""
+    return Answers(
+        asked=turn.asked if turn.findings or turn.facts else None,
+        findings=dict(turn.findings),
+        facts=dict(turn.facts),
+        passed=turn.passed,
     )
 
 

@@ -81,6 +81,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     arguments = sys.argv[1:] if arguments is None else arguments
     # The matrices are small: threads for them cost more to start than they save.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # none of them is for these models
     # Starting makes some hundred thousand objects that all stay: looking for garbage among them costs a tenth of it.
     gc.set_threshold(200_000, 20, 20)
     as_json = "--json" in arguments

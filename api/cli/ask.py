@@ -14,6 +14,7 @@ from pydantic_core import to_json
 from rich.console import Console
 from rich.text import Text as Styled
 
+from api.cases.state import answers_of, known, merged
 from api.cli import FOUND, INCOMPLETE, Problem, language_of_terminal
 from api.cli.diagnose import gather
 from api.reports.text import visible
@@ -181,21 +182,22 @@ class Talk:
         return self.diagnoser.explain(self._observed(), cause, lang=self.lang).model_dump()
 
     @property
+    def _known(self) -> tuple[dict[str, Any], frozenset[str]]:
+        return known(answers_of(turn) for turn in self.told)
+
+    @property
     def _passed(self) -> frozenset[str]:
-        return frozenset(id_ for turn in self.told for id_ in turn.passed)
+        return self._known[1]
 
     def _diagnose(self) -> dict[str, Any]:
         return self.diagnoser.answer(self._observed(), lang=self.lang, passed=self._passed)
 
     def _observed(self) -> Observed:
         """Everything given and told so far. Evidence is read again only if there is more of it, or less."""
-        facts: dict[str, Any] = {}
-        for turn in self.told:
-            facts |= {finding: state == "present" for finding, state in turn.findings.items()} | turn.facts
-            facts = {name: value for name, value in facts.items() if turn.findings.get(name) != "unknown"}
         pieces = [turn.evidence for turn in self.told if turn.evidence]
         if self._read is None or self._read[0] != pieces:
             self._read = pieces, self.diagnoser.collect(_with(self.case, pieces), self.files)
+        facts, _ = self._known
         return self.diagnoser.informed(self._read[1], facts) if facts else self._read[1]
 
 
@@ -205,15 +207,7 @@ def _with(case: Case, pieces: Sequence[dict[str, Any]]) -> Case:
     Raises:
         CaseError: if that is more than a case may hold.
     """
-    body = case.model_dump(exclude_unset=True)
-    reports = [case.report, *(piece.get("report", "") for piece in pieces)]
-    pasted = {
-        f"{name} {number}": text
-        for number, piece in enumerate(pieces, 1)
-        for name, text in piece.get("files", {}).items()
-    }
-    body |= {"report": "\n\n".join(filter(None, reports)), "files": {**case.files, **pasted}}
-    return case_from(body)
+    return case_from(merged([case.model_dump(exclude_unset=True), *pieces]))
 
 
 def _messages(stream: TextIO) -> Iterator[str]:

@@ -30,8 +30,12 @@ def command() -> None:
 
 @command.command("verify")
 @STORE
-@click.option("--against", type=_FILE, help="A signed checkpoint; shows also whether rows were cut off at the end.")
-@click.option("--key", type=_FILE, help="Public Ed25519 key (PEM) of the checkpoint.")
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path),
+    help="A signed checkpoint, or a folder of them; shows also whether rows were cut off at the end.",
+)
+@click.option("--key", type=_FILE, help="Public Ed25519 key (PEM) that they were signed with.")
 @_JSON
 def verify(store: str | None, against: Path | None, key: Path | None, as_json: bool) -> None:
     """Follow the log from its first row to its last.
@@ -39,25 +43,21 @@ def verify(store: str | None, against: Path | None, key: Path | None, as_json: b
     Exit codes: 0 every row is there as it was written, 1 not so, 2 wrong use or a store that cannot be read.
     """
     if (against is None) != (key is None):
-        raise Problem("wrong use", "--against FILE and --key FILE go together")
-    checkpoint = None
-    if against is not None and key is not None:
-        from api.store.audit_log import read_checkpoint
-
-        try:
-            checkpoint = read_checkpoint(_read(against), _read(key))
-        except AttestError as error:
-            raise Problem("the checkpoint cannot be used", str(error)) from None
-    found = _verified(store, checkpoint)
+        raise Problem("wrong use", "--against and --key FILE go together")
+    checkpoints = _checkpoints(against, key) if against is not None and key is not None else []
+    found = _verified(store, checkpoints)
     if as_json:
         problems = list(found.problems)
-        click.echo(json.dumps({"rows": found.size, "hash": found.hash, "verified": not problems, "problems": problems}))
+        told = {"rows": found.size, "hash": found.hash, "checkpoints": len(checkpoints)}
+        click.echo(json.dumps({**told, "verified": not problems, "problems": problems}))
     else:
         _tell(found)
-        if not found.problems and checkpoint is None:
+        if not found.problems and not checkpoints:
             click.echo(
                 "Rows cut off at the end do not show without a checkpoint: see traintriage audit-log checkpoint."
             )
+        elif not found.problems:
+            click.echo(f"It holds what it held at {len(checkpoints)} signed checkpoints; {_newest(checkpoints)}.")
     raise SystemExit(FOUND if found.problems else 0)
 
 
@@ -73,7 +73,7 @@ def checkpoint(store: str | None, key: Path, output: Path) -> None:
     from api.store.audit_log import Checkpoint, sign_checkpoint
 
     private = _read(key)
-    found = _verified(store, None)
+    found = _verified(store, [])
     _tell(found)
     if found.problems:
         raise SystemExit(FOUND)
@@ -106,10 +106,32 @@ def show(store: str | None, tenant: str | None, subject: str | None, limit: int,
         click.echo(visible("  ".join(str(part) for part in parts)))
 
 
-def _verified(store: str | None, checkpoint: Checkpoint | None) -> Verified:
+def _checkpoints(against: Path, key: Path) -> list[Checkpoint]:
+    from api.store.audit_log import read_checkpoint
+
+    paths = sorted(against.glob("*.json")) if against.is_dir() else [against]
+    if not paths:
+        raise Problem("no checkpoint", f"{against} holds no file that ends in .json")
+    public = _read(key)
+    checkpoints = []
+    for path in paths:
+        try:
+            checkpoints.append(read_checkpoint(_read(path), public))
+        except AttestError as error:
+            raise Problem("the checkpoint cannot be used", f"{path}: {error}") from None
+    return checkpoints
+
+
+def _newest(checkpoints: list[Checkpoint]) -> str:
+    newest = max(checkpoints, key=lambda checkpoint: checkpoint.at)
+    at = datetime.datetime.fromtimestamp(newest.at, datetime.UTC)
+    return f"the newest is of row {newest.size}, {at:%Y-%m-%d %H:%M}Z"
+
+
+def _verified(store: str | None, checkpoints: list[Checkpoint]) -> Verified:
     from api.store import audit_log
 
-    return read_store(store, lambda connection: audit_log.verify(connection, checkpoint))
+    return read_store(store, lambda connection: audit_log.verify(connection, checkpoints))
 
 
 def _tell(found: Verified) -> None:

@@ -14,7 +14,7 @@ from mcp_types import CallToolResult
 from api.access import Caller, Scope
 from api.access.caller import require_scope
 from api.audits import AuditRequest, job_for
-from api.cases.checks import unread_facts
+from api.cases.checks import unknown_ids, unread_facts
 from api.cases.events import Answers, Outcome, Source
 from api.cases.service import Cases
 from api.expert import Expert
@@ -244,18 +244,13 @@ class Tools:
 
     def _require_answers(self, answers: Answers, lang: Lang) -> None:
         """Refuse what the service would keep without being able to use it."""
-        facts, findings, checks = (self._knowledge.facts, self._knowledge.findings, self._knowledge.checks)
         if not (answers.findings or answers.facts or answers.passed):
             raise ToolError(say("say-more", lang))
         for name in (*answers.passed, *filter(None, (answers.asked,))):
-            if name not in checks and name not in findings:
+            if name not in self._knowledge.checks and name not in self._knowledge.findings:
                 raise self._no_such(name, lang, "check", "finding")
-        for name in answers.findings:
-            if name not in findings:
-                raise self._no_such(name, lang, "finding")
-        for name in answers.facts:
-            if name not in facts and name not in findings:
-                raise self._no_such(name, lang, "fact", "finding")
+        for part, name in unknown_ids(self._knowledge, answers):
+            raise self._no_such(name, lang, *(("finding",) if part == "findings" else ("fact", "finding")))
         self._require_fitting(answers.facts, lang)
 
     def _require_fitting(self, facts: Mapping[str, Any], lang: Lang) -> None:

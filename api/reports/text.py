@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from api.hidden import HIDDEN
 from api.messages import Words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from engine.model.base import Lang
-
-# Control characters move the cursor of a terminal and are not allowed in XML; marks of direction let a name read as
-# another one; half a surrogate pair, which stands for a byte of a file name that is no UTF-8, cannot be encoded.
-_HARMFUL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 _WORDS: Mapping[str, Words] = MappingProxyType(
     {
@@ -72,4 +68,4 @@ def word(key: str, lang: Lang, **values: object) -> str:
 
 def visible(text: str) -> str:
     """The text on one line, with whatever could act on a terminal, a parser or a reader's eye written out."""
-    return _HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

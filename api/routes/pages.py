@@ -12,7 +12,8 @@ from api import language, openapi, pages
 from api.access import Scope, needs, public
 from api.exchange import VARY, expert_of
 from api.messages import say
-from api.problem import KINDS, Problem
+from api.problem import Problem
+from api.problems import KINDS
 
 router = APIRouter(include_in_schema=False)
 # No script at all, and nothing from anywhere else: a page of this service can neither call out nor be framed.

@@ -97,4 +97,9 @@ def _has_shape(data: dict[str, Any]) -> bool:
         items = data.get(name)
         if not (items is None or (isinstance(items, list) and all(isinstance(item, dict) for item in items))):
             return False
-    return all(isinstance(data.get(name, ""), str) for name in ("type", "team_id", "trigger_id", "callback_id"))
+    if not all(isinstance(data.get(name, ""), str) for name in ("type", "team_id", "trigger_id", "callback_id")):
+        return False
+    if data.get("type", "").startswith("view_") and data.get("view") is None:
+        return False
+    actions = data.get("actions", [{}])
+    return bool(actions) and all(isinstance(action.get("action_id", ""), str) for action in actions)

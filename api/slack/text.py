@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 
+from api.hidden import HIDDEN_IN_LINES
+
 ELLIPSIS = "…"
-# Unicode's categories Cc, Cf, Cs and Co but for the line feed and the two joiners, which are parts of words and emoji.
-_HIDDEN = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b\u200e"
-    "\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ud800-\uf8ff\ufeff\ufff9-\ufffb\U000110bd\U000110cd"
-    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001-\U000e007f\U000f0000-\U0010ffff]"
-)
 _LINES = {ord("\r"): "\n", ord("\u2028"): "\n", ord("\u2029"): "\n", ord("\t"): " "}
 _CALL = re.compile(r"@(?=(?:here|channel|everyone)\b)", re.IGNORECASE)
 _LINK = re.compile(r"<([^<>\n]{0,3000})>")
@@ -20,7 +16,7 @@ _UNITS = "utf-16-le"
 
 def clean(text: str) -> str:
     """``text`` without what cannot be seen: control and bidi characters, half characters, private ones."""
-    return _CALL.sub("\uff20", _HIDDEN.sub("", text.replace("\r\n", "\n").translate(_LINES)))
+    return _CALL.sub("\uff20", HIDDEN_IN_LINES.sub("", text.replace("\r\n", "\n").translate(_LINES)))
 
 
 def length(text: str) -> int:

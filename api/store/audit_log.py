@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Column, Float, Integer, MetaData, String, Table, Text, insert, select, update
@@ -17,7 +18,7 @@ from sqlalchemy import Column, Float, Integer, MetaData, String, Table, Text, in
 from engine.audit.signing import AttestError, opened, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection, RowMapping
 
@@ -99,20 +100,17 @@ class Verified:
     problems: tuple[str, ...]
 
 
-def verify(connection: Connection, checkpoint: Checkpoint | None = None) -> Verified:
-    """Follow the chain from the first row to the last; with a checkpoint, see that the log still holds what it held.
+def verify(connection: Connection, checkpoints: Sequence[Checkpoint] = ()) -> Verified:
+    """Follow the chain from the first row to the last; see that the log still holds what it held at checkpoints.
 
     Whoever can write to the database can cut off the last rows and set the head back: only a checkpoint kept
     elsewhere shows that.
     """
     problems: list[str] = []
     last, previous = 0, START
-    at_checkpoint = START if checkpoint is not None and checkpoint.size == 0 else None
     for row in entries(connection):
         problems += _faults(row, last, previous)
         last, previous = row["seq"], row["hash"]
-        if checkpoint is not None and last == checkpoint.size:
-            at_checkpoint = previous
         if len(problems) > MOST_PROBLEMS:
             return Verified(last, previous, (*problems[:MOST_PROBLEMS], "there is more; the rest was not looked at"))
     found = connection.execute(select(HEAD.c.size, HEAD.c.hash)).first()
@@ -120,13 +118,21 @@ def verify(connection: Connection, checkpoint: Checkpoint | None = None) -> Veri
         problems.append(
             f"the head does not stand for row {last}, the last one: rows behind it are missing, or it is wrong"
         )
-    if checkpoint is not None and at_checkpoint is None:
-        problems.append(f"the checkpoint was made at row {checkpoint.size}, which is not there: the log was cut off")
-    elif checkpoint is not None and at_checkpoint != checkpoint.hash:
-        problems.append(
-            f"row {checkpoint.size} is not the one that the checkpoint was made at: the log was written anew"
-        )
+    faults = (fault_of(connection, checkpoint) for checkpoint in checkpoints)
+    problems += list(islice((fault for fault in faults if fault is not None), MOST_PROBLEMS))
     return Verified(last, previous, tuple(problems))
+
+
+def fault_of(connection: Connection, checkpoint: Checkpoint) -> str | None:
+    """What is wrong with the row that a checkpoint was made at; None if it is the one."""
+    if checkpoint.size == 0:
+        return None
+    found = connection.execute(select(LOG.c.hash).where(LOG.c.seq == checkpoint.size)).scalar()
+    if found is None:
+        return f"the checkpoint was made at row {checkpoint.size}, which is not there: the log was cut off"
+    if found != checkpoint.hash:
+        return f"row {checkpoint.size} is not the one that the checkpoint was made at: the log was written anew"
+    return None
 
 
 def entries(connection: Connection, after: int = 0) -> Iterator[RowMapping]:

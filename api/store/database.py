@@ -127,12 +127,12 @@ async def _told(work: Callable[[], Awaitable[T]]) -> T:
 def _upgrade(connection: Connection) -> None:
     config = _config()
     scripts = ScriptDirectory.from_config(config)
-    known = {script.revision for script in scripts.walk_revisions()}
+    newest = scripts.get_current_head()
     current = MigrationContext.configure(connection).get_current_revision()
-    if current is not None and current not in known:
-        raise StoreError(
-            f"the store is at revision {current}, of a newer traintriage; this one knows {scripts.get_current_head()}"
-        )
+    if current == newest:  # as whoever starts workers has seen to
+        return
+    if current is not None and current not in {script.revision for script in scripts.walk_revisions()}:
+        raise StoreError(f"the store is at revision {current}, of a newer traintriage; this one knows {newest}")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
 

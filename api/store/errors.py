@@ -7,7 +7,8 @@ import sqlite3
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 
-from api.problem import KINDS, Problem
+from api.problem import Problem
+from api.problems import KINDS
 
 # https://www.sqlite.org/rescode.html: the primary code is the lowest byte.
 _SQLITE = {

@@ -133,6 +133,11 @@ def any_due(connection: Connection, kinds: Collection[str], now: float) -> bool:
     return connection.execute(query).first() is not None
 
 
+def renew(connection: Connection, leases: Collection[str], until: float) -> None:
+    """The jobs with these leases, which are being run, belong to their worker until then."""
+    connection.execute(update(JOBS).where(JOBS.c.state == WAITING, JOBS.c.lease.in_(leases)).values(due=until))
+
+
 def finish(connection: Connection, job: Job) -> None:
     """The job is done. If it has a key, that stays taken; its payload goes."""
     if job.key is None:

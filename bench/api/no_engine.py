@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from api.settings import Settings
 from engine.inference.rules import EngineStats
 from engine.knowledge.knowledge import Knowledge
 from engine.knowledge.load import load_knowledge
+from engine.model.base import Lang
 from engine.model.diagnosis import CoverageOut, Diagnosis, UnknownOut
 
 
@@ -40,9 +42,9 @@ class NoEngine:
     def collect(self, *_: Any) -> None:
         """Nothing."""
 
-    def answer(self, *_: Any, **__: Any) -> dict[str, Any]:
-        """The one answer."""
-        return self._data
+    def answers(self, _observed: None, langs: Sequence[Lang], **_: Any) -> dict[Lang, dict[str, Any]]:
+        """The one answer, in each language the same."""
+        return dict.fromkeys(langs, self._data)
 
     def diagnose(self, *_: Any, **__: Any) -> Diagnosis:
         """The one answer."""

@@ -29,6 +29,7 @@ Kind = Literal[
 ]  # fmt: skip
 GENERATING: frozenset[Kind] = frozenset({"causal_lm", "seq2seq"})
 MAX_HEADERS_BYTES = 200_000_000
+_OTHER_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".distcp")
 _STEM = re.compile(r"(-\d+-of-\d+)?\.[^.]*$")
 
 
@@ -128,6 +129,11 @@ class Checkpoint:
         return {entry.path: read_gguf(self.folder, entry.path) for entry in self.folder.files(".gguf")}
 
     @cached_property
+    def gguf_model(self) -> GgufHeader | None:
+        """The header that describes the model: of several files the first by name."""
+        return next((header for header in self.gguf.values() if header.is_model), None)
+
+    @cached_property
     def weight_map(self) -> dict[str, str]:
         """Which file holds which tensor, as the index says; empty without one."""
         return _texts(self.index.mapping.get("weight_map")) if self.index else {}
@@ -173,6 +179,13 @@ class Checkpoint:
         return found or [tensor for header in self.gguf.values() for tensor in header.tensors]
 
     @cached_property
+    def state_tensors(self) -> tuple[TensorInfo, ...]:
+        """The tensors of sharded training state, each named with its file."""
+        from engine.audit.pickles.state import state_tensors
+
+        return tuple(state_tensors(self.folder, self.pickles))
+
+    @cached_property
     def layout(self) -> Expectation | Text:
         """What tensors the config asks for, or why that cannot be said."""
         if self.config is None:
@@ -199,7 +212,8 @@ class Checkpoint:
         """The one pass over the bytes of all files."""
         from engine.audit.scan import scan
 
-        return scan(self.folder, self.tensors.values(), self.cache, self.progress, hashing=self.hashing)
+        tensors = (*self.tensors.values(), *self.state_tensors)
+        return scan(self.folder, tensors, self.cache, self.progress, hashing=self.hashing)
 
     @cached_property
     def architecture(self) -> str | None:
@@ -215,10 +229,10 @@ class Checkpoint:
             return "adapter"
         if "modules.json" in names or "config_sentence_transformers.json" in names:
             return "sentence_transformers"
+        if any(n.endswith(".gguf") for n in names) and not any(n.endswith(_OTHER_WEIGHTS) for n in names):
+            return "gguf"  # a config.json beside it is the source's
         if self.architecture:
             return _kind_of(self.architecture, bool(self.config and self.config.mapping.get("is_encoder_decoder")))
-        if any(n.endswith(".gguf") for n in names):
-            return "gguf"
         if any(n.endswith((".distcp", "_optim_states.pt", "_model_states.pt")) for n in names):
             return "distributed"
         if any(n.endswith((".bin", ".pt", ".pth")) for n in names):

@@ -9,7 +9,7 @@ import io
 import math
 import struct
 from dataclasses import dataclass, field
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from engine.audit.documents import shown
 from engine.audit.folder import Folder, UnreadableError
@@ -22,7 +22,9 @@ MAX_ARRAY = 10_000_000
 MAX_HEADER_BYTES = 512 << 20
 MAX_TEXT = 1 << 20
 MAX_DIMENSIONS = 4
-_TEXT, _ARRAY, _BOOL = 8, 9, 7
+MAX_TOKENS, MAX_TOKEN_BYTES = 2_000_000, 4096
+TOKENS, TOKEN_TYPES = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
+_TEXT, _ARRAY, _BOOL, _INT32 = 8, 9, 7, 5
 _SCALARS = {
     0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<B", 10: "<Q", 11: "<q", 12: "<d",
 }  # fmt: skip
@@ -55,7 +57,8 @@ class GgufHeader:
     """What one file declares.
 
     Args:
-        fields: key-values that are one value; texts are cut to a mebibyte. Of arrays only the ``lengths`` are kept.
+        fields: key-values that are one value; texts are cut to a mebibyte. Of arrays only the ``lengths`` are kept, but
+            for ``tokens`` and ``token_types``, the tokenizer's; empty as well if they are longer than is kept.
         faults: in reading order; after one that breaks the layout nothing more was read.
         newer: why nothing is said of it: a version or type that this reader does not know. Empty otherwise.
     """
@@ -64,9 +67,27 @@ class GgufHeader:
     version: int = 0
     fields: dict[str, FieldValue] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)
+    tokens: tuple[str, ...] = ()
+    token_types: tuple[int, ...] = ()
     tensors: tuple[TensorInfo, ...] = ()
     faults: tuple[GgufFault, ...] = ()
     newer: str = ""
+
+    @property
+    def architecture(self) -> str:
+        """Name of the architecture, which begins the names of its settings; empty if there is none."""
+        value = self.fields.get("general.architecture")
+        return value if isinstance(value, str) else ""
+
+    @property
+    def is_model(self) -> bool:
+        """Whether it is of a language model: no adapter, no projector of pictures, no later part of a split file."""
+        kind, part = self.fields.get("general.type", "model"), self.fields.get("split.no", 0)
+        return bool(self.architecture) and self.architecture != "clip" and kind == "model" and part == 0
+
+    def setting(self, name: str) -> FieldValue | None:
+        """A setting of the architecture, such as ``block_count``."""
+        return self.fields.get(f"{self.architecture}.{name}")
 
 
 class _BrokenError(Exception):
@@ -106,6 +127,16 @@ class _Cursor:
         for _ in range(count):
             self.skip(int.from_bytes(self.take(8, what), "little"), what)
 
+    def texts(self, count: int, what: str) -> tuple[str, ...]:
+        """That many texts, long ones cut; they may be no UTF-8, as pieces of one character are not."""
+        found = []
+        for _ in range(count):
+            size = int.from_bytes(self.take(8, what), "little")
+            kept = self.take(min(size, MAX_TOKEN_BYTES), what)
+            self.skip(size - len(kept), what)
+            found.append(kept.decode("utf-8", "replace"))
+        return tuple(found)
+
     def number(self, form: str, what: str) -> int | float:
         value: int | float = struct.unpack(form, self.take(struct.calcsize(form), what))[0]
         return value
@@ -132,13 +163,14 @@ def read_gguf(folder: Folder, path: str) -> GgufHeader:
     size = folder.entries[path].size
     faults: list[GgufFault] = []
     version, tensors, newer = 0, tuple[TensorInfo, ...](), ""
+    kept: dict[str, tuple[Any, ...]] = {}
     try:
         with io.BufferedReader(cast(io.RawIOBase, folder.open(path)), 1 << 20) as stream:
             cursor = _Cursor(stream, size)
             version = _version(cursor)
             listed = cursor.count("number of tensors", MAX_ENTRIES)
             for _ in range(cursor.count("number of key-values", MAX_ENTRIES)):
-                _key_value(cursor, header)
+                _key_value(cursor, header, kept)
             entries = [_tensor(cursor) for _ in range(listed)]
             tensors = _placed(header, entries, cursor.at, size, faults)
     except _BrokenError as error:
@@ -147,7 +179,8 @@ def read_gguf(folder: Folder, path: str) -> GgufHeader:
         newer = str(error)
     except (UnreadableError, OSError) as error:
         newer = str(error)
-    return GgufHeader(path, version, header.fields, header.lengths, tensors, tuple(faults), newer)
+    tokens, types = kept.get(TOKENS, ()), kept.get(TOKEN_TYPES, ())
+    return GgufHeader(path, version, header.fields, header.lengths, tokens, types, tensors, tuple(faults), newer)
 
 
 def _version(cursor: _Cursor) -> int:
@@ -164,13 +197,13 @@ def _version(cursor: _Cursor) -> int:
     return version
 
 
-def _key_value(cursor: _Cursor, header: GgufHeader) -> None:
+def _key_value(cursor: _Cursor, header: GgufHeader, kept: dict[str, tuple[Any, ...]]) -> None:
     key = shown(cursor.text("a key"))
     if key in header.fields or key in header.lengths:
         raise _BrokenError(GgufFault(key, "the key stands twice", "once"))
     kind = int(cursor.number("<I", f"type of {key}"))
     if kind == _ARRAY:
-        header.lengths[key] = _array(cursor, key)
+        header.lengths[key] = _array(cursor, key, kept)
     elif kind == _TEXT:
         header.fields[key] = cursor.text(key)
     elif kind in _SCALARS:
@@ -180,12 +213,16 @@ def _key_value(cursor: _Cursor, header: GgufHeader) -> None:
         raise _BrokenError(GgufFault(key, f"value of type {kind}", "a type of the format (0 to 12)"))
 
 
-def _array(cursor: _Cursor, key: str) -> int:
-    """Pass over an array; returns its length."""
+def _array(cursor: _Cursor, key: str, kept: dict[str, tuple[Any, ...]]) -> int:
+    """Pass over an array and keep it if it is the tokenizer's; returns its length."""
     kind = int(cursor.number("<I", f"type of the elements of {key}"))
     length = cursor.count(f"length of {key}", MAX_ARRAY)
-    if kind == _TEXT:
+    if kind == _TEXT and key == TOKENS and length <= MAX_TOKENS:
+        kept[key] = cursor.texts(length, key)
+    elif kind == _TEXT:
         cursor.skip_texts(length, key)
+    elif kind == _INT32 and key == TOKEN_TYPES and length <= MAX_TOKENS:
+        kept[key] = struct.unpack(f"<{length}i", cursor.take(4 * length, key))
     elif kind in _SCALARS:
         cursor.skip(length * struct.calcsize(_SCALARS[kind]), key)
     else:

@@ -50,7 +50,8 @@ class Interface:
     Args:
         modules: the chain in order.
         pooling: modes, joined by ``+`` in order of name.
-        prompts: prompts by name, without empty ones.
+        no_pooling: every mode is switched off, which no vector can be made by.
+        prompts: prompts by name, without empty ones; ``prompt_names`` has the names of those, too.
         width: size of the vectors that are pooled; ``dimension``: size of the vectors that come out.
         max_length: tokens that are read of a text.
     """
@@ -65,6 +66,8 @@ class Interface:
     width: int | None
     dimension: int | None
     max_length: int | None
+    no_pooling: bool = False
+    prompt_names: frozenset[str] = frozenset()
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -110,6 +113,8 @@ def _read(checkpoint: Checkpoint) -> Interface | None:
         width=width,
         dimension=_dimension(checkpoint, modules, settings, width, modes),
         max_length=_max_length(checkpoint, modules),
+        no_pooling=modes is None and pooling.get("pooling_mode_mean_tokens") is False,
+        prompt_names=frozenset(prompts) if isinstance(prompts, dict) else frozenset(),
     )
 
 

@@ -93,7 +93,10 @@ _PHRASES: dict[CommandKind, tuple[str, ...]] = {
         r"the (?:root cause|cause|culprit) (?:was|is|turned out to be) (?P<other>.+?)",
         r"(?:已经?|问题)?(?:解决了?|搞定了?|修好了|好了|结案|关闭)",
         r"(?:最终|最后|真正的?)?(?:原因|根因)(?:就|确实|果然|最后)?(?:是|在于)(?P<other>.+?)",
-        r"(?:问题(?:就|果然)?(?:是|在于)|确认(?:原因)?(?:是|为))(?P<cause>.+?)",
+        (
+            r"(?:问题(?:就|果然)?(?:是|在于)|确认(?:原因)?(?:是|为)"
+            r"|(?:果然|确实|原来|其实|就)+是(?:因为|由于)?|是(?:因为|由于))(?P<cause>.+?)"
+        ),
     ),
     "restart": (
         r"start (?:over|again|from scratch)|restart|reset|new case|begin again",
@@ -133,6 +136,8 @@ _NO_CAUSE = re.compile(
     re.IGNORECASE,
 )
 """What "the cause is" is followed by where nobody knows it: a guess resolves nothing."""
+_QUESTION_END = re.compile(r"[?？吗么呢][ .!。！]*$")
+"""A question resolves nothing: "it was the cable?"."""
 _POINTS = frozenset(
     ["it", "that", "this", "the cause", "that one", "this one", "you", "它", "这个", "那个", "这", "那"]
 )
@@ -145,12 +150,16 @@ _TAKEN_BACK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A command, what of the message is left beside it, and a question back where its cause is not clear."""
+    """A command, what of the message is left beside it, and a question back where its cause is not clear.
+
+    ``certain`` is whether the words can hardly mean anything else, not even behind an answer: "yes, the cause was ...".
+    """
 
     command: Command | None = None
     rest: str = ""
     unclear: str = ""
     to: Lang | None = None
+    certain: bool = False
 
 
 def read_command(words: str, knowledge: Knowledge, lang: Lang) -> Wanted | None:
@@ -158,11 +167,12 @@ def read_command(words: str, knowledge: Knowledge, lang: Lang) -> Wanted | None:
     if len(words) > MAX_COMMAND or "\n" in words.strip():
         return None
     text = " ".join(plain(words).split())
+    asks = _QUESTION_END.search(text) is not None
     start = _POLITE_START.match(text)
     text = _POLITE_END.sub("", text[start.end() :] if start else text)
     for kind, pattern in _PATTERNS:
         match = pattern.fullmatch(text)
-        if match is None:
+        if match is None or (asks and kind == "resolve"):
             continue
         found = match.groupdict()
         if kind == "language":
@@ -208,10 +218,12 @@ def _resolved(naming: str, named: str, knowledge: Knowledge, lang: Lang) -> Want
         return None
     near = causes_named(named, knowledge) if cause is None and naming != "own" else []
     if near:
-        return Wanted(unclear=say("which-it-was", lang, words=named, titles=_titles(near, knowledge, lang)))
+        which = say("which-it-was", lang, words=named, titles=_titles(near, knowledge, lang))
+        return Wanted(unclear=which, certain=naming != "cause")
     if cause is None and naming == "cause" and _ONLY_A_THING.fullmatch(named) is None:
         return None
-    return Wanted(Command(kind="resolve", cause=cause, words=named))
+    resolve = Command(kind="resolve", cause=cause, words=named)
+    return Wanted(resolve, certain=cause is not None or naming != "cause")
 
 
 def _titles(causes: list[str], knowledge: Knowledge, lang: Lang) -> str:

@@ -111,7 +111,13 @@ def _meaning(words: str, pending: Question | None, knowledge: Knowledge, lang: L
         return Wanted(), _without_question(words, lang)
     if pending.kind != "opening" and _asks(words):
         return Wanted(), Answered(unclear=say("only-tells", lang))
-    return Wanted(), read_answer(words, pending, knowledge, lang)
+    answered = read_answer(words, pending, knowledge, lang)
+    if answered.anything and answered.rest:
+        told = read_command(answered.rest, knowledge, lang)
+        if told is not None and told.certain:  # "yes, it was the learning rate"
+            answered.rest = ""
+            return told, answered
+    return Wanted(), answered
 
 
 def _after_command(rest: str, lang: Lang) -> Answered:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from engine.evidence.gathered import Gathered
 from engine.evidence.inputs import EvidenceFile, digest
 from engine.evidence.normalise import read_facts, read_observations
+from engine.evidence.pasted import cut
 from engine.evidence.text import TextReader, index_of
 from engine.evidence.vocabulary import Vocabulary
 from engine.knowledge.knowledge import Knowledge
@@ -46,12 +47,17 @@ class Collector:
 
         return FileEvidence(self._knowledge, self._vocabulary)
 
+    def concepts(self, text: str) -> list[str]:
+        """The concepts of the lexicon that the text names, as often as it does."""
+        return self._text.concepts(text)
+
     def collect(self, case: Case, files: Sequence[EvidenceFile] = ()) -> Observed:
         """Read everything; what cannot be used is kept with the reason, and nothing raises on content."""
         out = Gathered()
-        self._statements(case, out)
-        given = bool(case.log or case.series or case.files or files)
-        if not (given and self._files.collect(case, files, out)):
+        words, pasted = cut(case.report)
+        self._statements(case, words, out)
+        given = bool(case.log or case.series or case.files or files or pasted)
+        if not (given and self._files.collect(case, [*pasted, *files], out)):
             out.not_judged.append((_TRENDS, _NO_SERIES))
         if out.held and (case.report.strip() or self._symptom(out)):
             out.facts += out.held
@@ -60,16 +66,16 @@ class Collector:
             tuple(out.read), tuple(out.judged), tuple(out.not_judged), case.words,
         )  # fmt: skip
 
-    def _statements(self, case: Case, out: Gathered) -> None:
-        """What the case itself says: facts, observations, the report and contrasts."""
+    def _statements(self, case: Case, words: str, out: Gathered) -> None:
+        """What the case itself says: facts, observations, the words of the report and contrasts."""
         out.take(read_facts(case.facts, self._vocabulary))
         out.take(read_observations(case.observations, self._vocabulary, self._text))
-        if case.report.strip():
-            found, unclear = self._text.read(case.report)
+        if words.strip():
+            found, unclear = self._text.read(words)
             out.add(found)
             out.not_understood += unclear
             if not found:
-                out.not_understood.append(NotUnderstood(REPORT, case.report.strip()[:200], UNREAD))
+                out.not_understood.append(NotUnderstood(REPORT, words.strip()[:200], UNREAD))
         for contrast in case.contrast:
             self._contrast(contrast.dimension, contrast.good, contrast.bad, out)
 

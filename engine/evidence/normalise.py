@@ -156,7 +156,7 @@ def quoted(name: str, raw: object) -> str:
 
 def shown(raw: object) -> str:
     """A value as text."""
-    return str(raw) if isinstance(raw, str) else parse(raw).text
+    return raw if isinstance(raw, str) else parse(raw).text
 
 
 def read_facts(stated: Mapping[str, object], vocabulary: Vocabulary) -> Readings:

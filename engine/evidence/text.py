@@ -74,6 +74,11 @@ class TextReader:
         """Whether the bare name of an observation may report the finding."""
         return target.id in self._mentionable
 
+    def concepts(self, text: str) -> list[str]:
+        """The concepts of the lexicon that the text names, as often as it does."""
+        hits = self._lexicon.find(tokenise(tidy(text)).words)
+        return [hit.name for hit in hits if hit.layer is Layer.CONCEPT]
+
     def said(self, text: str) -> list[Said]:
         """Every phrase found, also those from which nothing follows; spans are characters of ``tidy(text)``."""
         return [one for sentence in self._sentences(text) for one in self._said(sentence)]

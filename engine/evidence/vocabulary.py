@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
-from engine.evidence.numbers import Parsed, in_unit, parse, plain, truth_of
+from engine.evidence.numbers import MAX_NUMBER, Parsed, in_unit, parse, plain, truth_of
 from engine.evidence.tokens import words_of
 from engine.evidence.units import UnitError
 from engine.model.evidence import Value
@@ -129,6 +130,10 @@ def ambiguity(facts: list[Fact]) -> str:
 
 def typed(fact: Fact, raw: object, unit: str | None = None) -> Typed:
     """The value for the fact. Numbers, bools and texts never stand for one another except as said in each branch."""
+    if fact.type == "bool" and isinstance(raw, bool):
+        return Typed(value=raw)
+    if fact.type == "number" and _is_plain(raw) and not unit:
+        return _within_bounds(fact, float(raw))
     parsed = parse(raw)
     if fact.type == "choice" and raw is not None:  # "none" may be one of its values
         return _choice(fact, raw, parsed)
@@ -143,6 +148,11 @@ def typed(fact: Fact, raw: object, unit: str | None = None) -> Typed:
     if isinstance(raw, str | int | float) and not isinstance(raw, bool):
         return Typed(value=parsed.text[:MAX_TEXT_VALUE])
     return Typed(why=f"{fact.id} takes a text")
+
+
+def _is_plain(raw: object) -> TypeGuard[int | float]:
+    """Whether it is a number as it stands: most are, and need no parsing."""
+    return isinstance(raw, int | float) and not isinstance(raw, bool) and abs(raw) <= MAX_NUMBER  # NaN is not
 
 
 def _number(fact: Fact, raw: object, parsed: Parsed, unit: str | None) -> Typed:
@@ -161,6 +171,10 @@ def _number(fact: Fact, raw: object, parsed: Parsed, unit: str | None) -> Typed:
         value = in_unit(quantity, fact.unit)
     except UnitError as error:
         return Typed(why=str(error))
+    return _within_bounds(fact, value)
+
+
+def _within_bounds(fact: Fact, value: float) -> Typed:
     low, high = fact.at_least, fact.at_most
     if (low is not None and value < low) or (high is not None and value > high):
         bounds = f"at least {low:g}" if high is None else f"at most {high:g}" if low is None else f"{low:g} to {high:g}"

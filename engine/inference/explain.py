@@ -29,6 +29,8 @@ def number(value: Value) -> Value:
     """A value as people write it: six significant digits, whole numbers without a fraction."""
     if isinstance(value, bool | str):
         return value
+    if -1e6 < value < 1e6 and value == int(value):  # most are, and need no rounding
+        return int(value)
     rounded = float(f"{value:.6g}")
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
 

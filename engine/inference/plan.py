@@ -58,21 +58,24 @@ class Proposal:
 class _View:
     """The part of the posterior that planning needs: likely hypotheses, causes in the lead, open findings.
 
-    ``chances[h, i]`` = P(open finding i | hypothesis h); ``gains`` is by column of the network, 0 for what is not open.
+    ``shown[h, i]`` = P(a member of hypothesis h shows open finding i), ``leaks[i]`` that it is there anyway.
+    ``gains`` is by column of the network, 0 for what is not open.
     """
 
     causes: tuple[str, ...]
     weights: Array
     share: Array
     place: NDArray[np.intp]
-    chances: Array
+    shown: Array
+    leaks: Array
     entropy: float
     gains: Array
 
-    def chance(self, column: int, present: bool) -> Array:
-        """P(finding is so | hypothesis), for every hypothesis kept."""
-        chances: Array = self.chances[:, self.place[column]]
-        return chances if present else 1.0 - chances
+    def chances(self, columns: Sequence[int]) -> Array:
+        """P(finding | hypothesis), for every hypothesis kept and these open columns of the network."""
+        place = self.place[list(columns)]
+        leaks = self.leaks[place]
+        return np.asarray(leaks + (1.0 - leaks) * self.shown[:, place], dtype=np.float64)
 
 
 class Planner:
@@ -99,9 +102,9 @@ class Planner:
         view = self._view(ranking)
         # The gain of several findings together is at most the sum of their own: only the promising are worked out.
         at_most = np.add.reduceat(view.gains[self._columns], self._starts)
-        promising = np.array(
-            [n for n in np.flatnonzero(at_most >= MIN_GAIN_BITS) if self.proposals[n].id not in passed], np.intp
-        )
+        promising = np.flatnonzero(at_most >= MIN_GAIN_BITS)
+        if passed:
+            promising = promising[[self.proposals[n].id not in passed for n in promising.tolist()]]
         promising = promising[descending((at_most / self._costs)[promising])][: 2 * limit]
         rated = [self._rated(view, self.proposals[number]) for number in promising.tolist()]
         rated.sort(key=lambda item: (-round(item[0] / item[1].cost, 9), item[1].id))
@@ -137,7 +140,7 @@ class Planner:
         place = np.full(len(network.findings), -1)
         place[open_] = np.arange(len(open_))
         names = tuple(network.causes[row].id for row in rows.tolist())
-        return _View(names, weights, share, place, leaks + (1.0 - leaks) * shown, _entropy(weights @ share), gains)
+        return _View(names, weights, share, place, shown, leaks, _entropy(weights @ share), gains)
 
     def _open(self, members: NDArray[np.intp], decided: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
         """The columns that may teach something, and P(a member shows the finding) for each of these hypotheses."""
@@ -213,8 +216,7 @@ def _gain(view: _View, asks: tuple[int, ...]) -> float:
     if len(asks) == 1:
         return float(view.gains[asks[0]])
     joint = view.weights[:, None]
-    for column in asks[:MAX_JOINT]:
-        chance = view.chance(column, True)[:, None]
+    for chance in view.chances(asks[:MAX_JOINT]).T[:, :, None]:
         joint = np.concatenate([joint * chance, joint * (1.0 - chance)], axis=1)
     return max(0.0, view.entropy - float(_expected_entropy(joint, view.share).sum()))
 
@@ -235,7 +237,7 @@ def _entropy(distribution: Array) -> float:
 
 def _outcomes(view: _View, asked: Sequence[tuple[int, str]]) -> Iterator[tuple[Outcome, Outcome]]:
     """For each finding, as column and name: what follows if it is there, and if it is not."""
-    chances = view.chances[:, view.place[[column for column, _ in asked]]]
+    chances = view.chances([column for column, _ in asked])
     joint = view.weights * np.concatenate([chances, 1.0 - chances], axis=1).T
     total = joint.sum(axis=1)
     leads = (joint @ view.share)[:, :-1] / np.maximum(total, 1e-300)[:, None]  # the last is unknown

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ MAX_TEXT = 20_000
 # A word is named as a reason for a likeness from this weight on: common words lie below.
 _HEAVY = 1.0
 _WORDS = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]+")
+# Phrases name concepts in capitals.
+_NAMES = re.compile(r"\b[A-Z][A-Z0-9]*_?[A-Z0-9_]{2,}\b")
 _ENDINGS = ("ings", "ing", "edly", "ed", "es", "s", "ly")
 _COMMON_WORDS = """
 a an and or of to in on at is are was were be been it its this that these those with for from by as not no but
@@ -33,6 +35,9 @@ we i you they he she our my their same when then than so if after before only al
 has have had the can could will would should may might must there here what which who how why very more most less
 """
 _COMMON = frozenset(_COMMON_WORDS.split())
+
+Concepts = Callable[[str], list[str]]
+"""The ideas of the lexicon that a text names, as often as it does: "OOM" and "显存不足" are one."""
 
 
 def terms(text: str) -> list[str]:
@@ -63,15 +68,20 @@ def _stem(word: str) -> str:
 
 
 def index_of(
-    causes: Sequence[Cause], findings: Mapping[str, Finding], examples: Mapping[str, Sequence[str]]
+    causes: Sequence[Cause], findings: Mapping[str, Finding], examples: Mapping[str, Sequence[str]], concepts: Concepts
 ) -> dict[str, Any]:
     """The terms of all documents as plain data, to be kept: the lengths, and by term "row times row times …".
 
     ``examples`` are what reporters wrote in the examples beside a cause, by its id.
     """
     shown = {link.finding for cause in causes for link in cause.shows if findings[link.finding].role != "context"}
-    words = {name: _terms_of(findings[name]) for name in shown}
-    documents = [_document(cause, words, examples.get(cause.id, ())) for cause in causes]
+    counted = {name: _counted(_told_of(findings[name]), concepts) for name in shown}
+    documents = []
+    for cause in causes:
+        document = _counted([*_told_by(cause), *examples.get(cause.id, ())], concepts)
+        for link in cause.shows:
+            document.update(counted.get(link.finding, Counter()))
+        documents.append(document)
     postings: dict[str, list[str]] = {}
     for row, document in enumerate(documents):
         for term, times in document.items():
@@ -85,8 +95,9 @@ def index_of(
 class Similarity:
     """The documents of all causes, by their ``index_of``."""
 
-    def __init__(self, index: dict[str, Any], worth: Resemblance) -> None:
-        """Take the index, and what a likeness is worth."""
+    def __init__(self, index: dict[str, Any], worth: Resemblance, concepts: Concepts) -> None:
+        """Take the index, what a likeness is worth, and what names the concepts in a text."""
+        self._concepts = concepts
         self._worth = worth
         self._count = len(index["lengths"])
         lengths = np.array(index["lengths"], dtype=np.float64)
@@ -104,7 +115,9 @@ class Similarity:
             own: the row of the cause whose examples hold this very text, which is then left out of its document.
         """
         scores = np.zeros(self._count)
-        counted = Counter(terms(text[:MAX_TEXT]))
+        text = text[:MAX_TEXT]
+        words = terms(text)  # a concept adds to a score, but not to what so short a text may say
+        counted = Counter([*words, *self._concepts(text)])
         shared = [term for term in counted if term in self._postings]
         for term in shared:
             rows, weights = self._weights(term, own, counted[term])
@@ -112,7 +125,8 @@ class Similarity:
         worth = self._worth
         bits = worth.bits * (scores - worth.noise * len(counted))
         # What lies above the cap is taken from all alike: it is the difference between rivals that a text tells best.
-        excess = max(0.0, float(bits.max(initial=0.0)) - min(worth.cap, worth.per_term * len(shared)))
+        most = min(worth.cap, worth.per_term * len(self._postings.keys() & set(words)))
+        excess = max(0.0, float(bits.max(initial=0.0)) - most)
         return np.asarray(np.maximum(bits - excess, 0.0), np.float64)
 
     def words(self, text: str, rows: Sequence[int], limit: int = 6) -> list[list[str]]:
@@ -147,21 +161,27 @@ class Similarity:
         return rows, times, idf
 
 
-def _document(cause: Cause, words: Mapping[str, Counter[str]], examples: Sequence[str]) -> Counter[str]:
-    """The terms of a cause's own texts, of the findings it shows, and of its examples."""
+def _counted(lines: Iterable[str], concepts: Concepts) -> Counter[str]:
+    """How often each term stands in a document: its words, and what they mean by the lexicon."""
+    counted: Counter[str] = Counter()
+    for line in lines:
+        counted.update(terms(line))
+        counted.update(_NAMES.findall(line))
+        counted.update(concepts(_NAMES.sub(" ", line)))
+    return counted
+
+
+def _told_by(cause: Cause) -> list[str]:
+    """A cause's own texts."""
     texts = [cause.title, cause.meaning, cause.impact, cause.blind_spots]
     texts += [remedy.do for remedy in cause.remedies]
     texts += [rival.boundary for rival in cause.confused_with]
     lines = [line for text in texts for line in (text.en, text.zh)]
-    lines += [line for told in cause.presentation.values() for line in told]
-    document = Counter(terms("\n".join([*lines, *examples])))
-    for link in cause.shows:
-        document.update(words.get(link.finding, Counter()))
-    return document
+    return lines + [line for told in cause.presentation.values() for line in told]
 
 
-def _terms_of(finding: Finding) -> Counter[str]:
-    """The terms of a finding: its title, its question, and how people say it."""
+def _told_of(finding: Finding) -> list[str]:
+    """A finding's title, its question, and how people say it."""
     texts = [finding.title, finding.ask] if finding.ask else [finding.title]
     lines = [line for text in texts for line in (text.en, text.zh)]
-    return Counter(terms("\n".join([*lines, *finding.phrases.en, *finding.phrases.zh])))
+    return [*lines, *finding.phrases.en, *finding.phrases.zh]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engine.model.base import Frozen, Text
+from engine.model.base import Kept, Text
 from engine.model.conditions import Condition
 from engine.model.kb import Reference, Slug
 
 
-class Advice(Frozen):
+class Advice(Kept):
     """One way: the numbers that speak for it (``when``) or ``against`` it, and what there is to say."""
 
     id: Slug

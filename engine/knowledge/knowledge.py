@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 
 from engine.knowledge.advice import Advice
 from engine.knowledge.retired import Retired
-from engine.model.base import Frozen
+from engine.model.base import Kept
 from engine.model.calibration import Calibration
 from engine.model.kb import Cause, Check, Concept, Fact, Finding, Gate, Paradigm, Pipeline, Policy, Signature
 
@@ -17,14 +17,14 @@ ConceptName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$", max
 FamilyName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
 
 
-class Family(Frozen):
+class Family(Kept):
     """A kind of cause, on which a diagnosis is scored; ``area`` groups families for people."""
 
     area: str
     meaning: str
 
 
-class Knowledge(Frozen):
+class Knowledge(Kept):
     """All that the engine knows. ``digest`` identifies the content of base and overlay, examples included."""
 
     version: str
@@ -52,7 +52,7 @@ class Knowledge(Frozen):
         return {id_: cause for id_, cause in self.causes.items() if cause.status in ("trial", "stable")}
 
 
-class KbInfo(Frozen):
+class KbInfo(Kept):
     """The content of ``kb.yaml``."""
 
     version: Annotated[str, StringConstraints(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")] = Field(

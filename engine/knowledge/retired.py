@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import StringConstraints
 
-from engine.model.base import Frozen, Text
+from engine.model.base import Kept, Text
 
 LockedKind = Literal[
     "facts", "findings", "causes", "checks", "gates", "policies", "signatures", "pipelines", "advice", "families"
 ]
 
 
-class Retired(Frozen):
+class Retired(Kept):
     """An id that was removed: since which version of the knowledge base, why, and what took its place, if anything."""
 
     id: Annotated[str, StringConstraints(min_length=1, max_length=100)]

@@ -15,7 +15,13 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Text(Frozen):
+class Kept(Frozen):
+    """A part of the knowledge base. Its validator is built on first use, which for most is within that of the whole."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class Text(Kept):
     """A text for people, in English and Chinese."""
 
     en: Annotated[str, StringConstraints(min_length=1, max_length=2000)]

@@ -6,21 +6,21 @@ from typing import Annotated
 
 from pydantic import Field
 
-from engine.model.base import Frozen
+from engine.model.base import Kept
 from engine.model.evidence import SourceKind
 from engine.model.kb import Frequency, Leak, Prior, Risk
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
-class Reliability(Frozen):
+class Reliability(Kept):
     """How far a kind of source is to be believed: P(reported | so) and P(reported | not so)."""
 
     hit: Share
     false: Share
 
 
-class Caps(Frozen):
+class Caps(Kept):
     """Limits in bits: of a context finding in favour, and of all prose together for a cause."""
 
     context_bits: Annotated[float, Field(gt=0)]
@@ -29,19 +29,21 @@ class Caps(Frozen):
     rules_out_bits: Annotated[float, Field(gt=0)]
 
 
-class Resemblance(Frozen):
+class Resemblance(Kept):
     """What a likeness in words is worth: ``bits`` a point of BM25 beyond ``noise`` points a term.
 
     At most ``cap``, and at most ``per_term`` a different term that some cause has, so that a short report says little.
+    Where nothing was found, neither abnormal nor in order, causes are listed from ``listed_from`` bits on.
     """
 
     bits: Annotated[float, Field(ge=0)]
     noise: Annotated[float, Field(ge=0)]
     per_term: Annotated[float, Field(ge=0)]
     cap: Annotated[float, Field(ge=0)]
+    listed_from: Annotated[float, Field(gt=0)]
 
 
-class Search(Frozen):
+class Search(Kept):
     """How many hypotheses of several causes are looked at, and the bits a further cause must explain to be one."""
 
     pairs_of: Annotated[int, Field(ge=0, le=100)]
@@ -49,7 +51,7 @@ class Search(Frozen):
     member_bits: Annotated[float, Field(ge=0)]
 
 
-class Costs(Frozen):
+class Costs(Kept):
     """What a check costs, in minutes of a person's time or what is worth as much."""
 
     fixed: Annotated[float, Field(ge=0)]
@@ -58,7 +60,7 @@ class Costs(Frozen):
     risk: dict[Risk, Annotated[float, Field(ge=0)]]
 
 
-class Calibration(Frozen):
+class Calibration(Kept):
     """See kb/calibration.yaml for what each number means and how it was found."""
 
     links: dict[Frequency, Share]

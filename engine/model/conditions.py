@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
-from engine.model.base import Frozen
+from engine.model.base import Kept
 
 Scalar = bool | float | str
 OPERATORS = (
@@ -23,7 +23,7 @@ TEXT_OPERATORS = frozenset({"contains", "matches"})
 MAX_DEPTH = 3
 
 
-class FactOperand(Frozen):
+class FactOperand(Kept):
     """Another fact as the right-hand side: ``value(fact) * times + plus``."""
 
     fact: str
@@ -34,7 +34,7 @@ class FactOperand(Frozen):
 Operand = float | FactOperand
 
 
-class FactTest(Frozen):
+class FactTest(Kept):
     """``{fact: id, <operator>: operand}`` with exactly one operator."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -91,7 +91,7 @@ class FactTest(Frozen):
         return getattr(self, "is_" if self.op == "is" else self.op)
 
 
-class FindingTest(Frozen):
+class FindingTest(Kept):
     """``{finding: id}`` or ``{finding: id, is: present | absent}``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -100,19 +100,19 @@ class FindingTest(Frozen):
     is_: Literal["present", "absent"] = Field("present", alias="is")
 
 
-class AllOf(Frozen):
+class AllOf(Kept):
     """True if all parts are, false if one is false."""
 
     all: Annotated[tuple[Condition, ...], Field(min_length=1, max_length=12)]
 
 
-class AnyOf(Frozen):
+class AnyOf(Kept):
     """True if one part is, false if all are false."""
 
     any: Annotated[tuple[Condition, ...], Field(min_length=1, max_length=12)]
 
 
-class NotOf(Frozen):
+class NotOf(Kept):
     """The part turned round; unknown stays unknown."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -138,10 +138,6 @@ Condition = Annotated[
     | Annotated[NotOf, Tag("not")],
     Discriminator(_kind),
 ]
-
-AllOf.model_rebuild()
-AnyOf.model_rebuild()
-NotOf.model_rebuild()
 
 
 def _as_scalar(value: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StringConstraints, model_validator
 
-from engine.model.base import Frozen, Text
+from engine.model.base import Kept, Text
 from engine.model.conditions import Condition
 
 FactId = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$", max_length=80)]
@@ -40,14 +40,14 @@ PARADIGM_ALIASES: dict[str, Paradigm] = {
 PARADIGM_NAMES: tuple[str, ...] = tuple(sorted({*get_args(Paradigm), *PARADIGM_ALIASES}))
 
 
-class Reference(Frozen):
+class Reference(Kept):
     """A public document behind a fact or a threshold."""
 
     title: str
     url: Annotated[str, StringConstraints(pattern=r"^https://")] | None = None
 
 
-class Phrases(Frozen):
+class Phrases(Kept):
     """How people say it. Words in CAPITALS are concepts of the lexicon; ``any`` holds phrases made of concepts only.
 
     All parts of a phrase must stand in one clause of a sentence, in any order; a part in 'quotes' is literal.
@@ -61,14 +61,14 @@ class Phrases(Frozen):
         return self.any + self.en + self.zh
 
 
-class Concept(Frozen):
+class Concept(Kept):
     """One idea and its words. English forms match whole words; a trailing ``*`` lets any ending follow."""
 
     en: tuple[str, ...] = ()
     zh: tuple[str, ...] = ()
 
 
-class Fact(Frozen):
+class Fact(Kept):
     """A typed, named thing that can be known about a run or a checkpoint."""
 
     id: FactId
@@ -95,14 +95,14 @@ class Fact(Frozen):
         return self
 
 
-class Parameter(Frozen):
+class Parameter(Kept):
     """The closed list a parametrised finding is expanded over; ``{value}`` in its texts is the value's own text."""
 
     name: Slug
     values: dict[Slug, ParameterValue]
 
 
-class ParameterValue(Frozen):
+class ParameterValue(Kept):
     """One value: its words in the texts, and how people say it."""
 
     title: Text
@@ -110,7 +110,7 @@ class ParameterValue(Frozen):
     denied_by: Phrases = Phrases()
 
 
-class Finding(Frozen):
+class Finding(Kept):
     """Something abnormal or discriminating, concluded by a rule, a phrase, a signature or an answer."""
 
     id: FindingId
@@ -130,21 +130,21 @@ class Finding(Frozen):
     reference: Reference | None = None
 
 
-class Link(Frozen):
+class Link(Kept):
     """A finding that a cause shows, and how often."""
 
     finding: FindingId
     how: Frequency
 
 
-class Exclusion(Frozen):
+class Exclusion(Kept):
     """A finding whose state speaks strongly against the cause."""
 
     finding: FindingId
     is_: Literal["present", "absent"] = Field(alias="is")
 
 
-class Remedy(Frozen):
+class Remedy(Kept):
     """What to do about a cause. ``repairs``: how often it cures, given that the cause is right."""
 
     do: Text
@@ -154,14 +154,14 @@ class Remedy(Frozen):
     undo: Text | None = None
 
 
-class Confusion(Frozen):
+class Confusion(Kept):
     """A rival cause, and the sentence that separates the two."""
 
     cause: CauseId
     boundary: Text
 
 
-class Cause(Frozen):
+class Cause(Kept):
     """What is wrong: one cause, one file, whose path is its id."""
 
     id: CauseId
@@ -184,7 +184,7 @@ class Cause(Frozen):
     references: tuple[Reference, ...] = ()
 
 
-class Check(Frozen):
+class Check(Kept):
     """Something a person can do or measure that makes unknown findings known."""
 
     id: Slug
@@ -197,14 +197,14 @@ class Check(Frozen):
     settles: Annotated[tuple[FindingId, ...], Field(min_length=1, max_length=8)]
 
 
-class Milder(Frozen):
+class Milder(Kept):
     """A failure that weighs less when ``when`` holds."""
 
     severity: Severity
     when: Condition
 
 
-class Gate(Frozen):
+class Gate(Kept):
     """One item of a release audit: passes when ``passes`` is true, fails when it is false, else undecided.
 
     Args:
@@ -232,7 +232,7 @@ class Gate(Frozen):
     references: tuple[Reference, ...] = ()
 
 
-class Policy(Frozen):
+class Policy(Kept):
     """Which gates a release needs evidence for. The first policy in order of id that fits is used, most specific first.
 
     Args:
@@ -251,7 +251,7 @@ class Policy(Frozen):
     because: Text
 
 
-class Signature(Frozen):
+class Signature(Kept):
     """A log line worth knowing. ``pattern`` is RE2; ``unless`` guards against harmless look-alikes on the same line.
 
     ``explains`` are findings that are a consequence when a signature reports them later, on the same device.
@@ -278,7 +278,7 @@ class Signature(Frozen):
         return self
 
 
-class StationEntry(Frozen):
+class StationEntry(Kept):
     """One of the eight stations of a training step: what goes in, happens, comes out, and what usually breaks."""
 
     station: Station
@@ -294,7 +294,7 @@ class StationEntry(Frozen):
     findings: tuple[FindingId, ...] = ()
 
 
-class Followed(Frozen):
+class Followed(Kept):
     """The four things followed along the stations."""
 
     tokens: Text
@@ -303,7 +303,7 @@ class Followed(Frozen):
     evaluation: Text
 
 
-class Pipeline(Frozen):
+class Pipeline(Kept):
     """A paradigm's training step, station by station, in order."""
 
     paradigm: Paradigm
@@ -312,7 +312,7 @@ class Pipeline(Frozen):
     stations: Annotated[tuple[StationEntry, ...], Field(min_length=8, max_length=8)]
 
 
-class CaseExpectation(Frozen):
+class CaseExpectation(Kept):
     """What a case must give; ``rank`` is of the cause the file belongs to, ``present`` and ``absent`` are findings."""
 
     rank: Annotated[int, Field(ge=1, le=10)] | None = None
@@ -324,7 +324,7 @@ class CaseExpectation(Frozen):
     absent: tuple[FindingId, ...] = ()
 
 
-class KnowledgeCase(Frozen):
+class KnowledgeCase(Kept):
     """An example beside a cause: input as a user would send it, and what must come out."""
 
     name: str

@@ -172,3 +172,11 @@ def test_head_is_logged_as_head(client: TestClient, capfd: pytest.CaptureFixture
     client.head("/v1/facts")
     line = json.loads(capfd.readouterr().err.splitlines()[-1])
     assert (line["method"], line["route"]) == ("HEAD", "/v1/facts")
+
+
+@pytest.mark.parametrize(("size", "status"), [(30_000, 200), (33_000, 431)])
+def test_headers_that_are_too_large_are_refused_also_if_they_came_at_once(
+    client: TestClient, size: int, status: int
+) -> None:
+    for response in (client.get("/healthz", headers={"Cookie": "x" * size}), client.get("/healthz?" + "x" * size)):
+        assert response.status_code == status

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from api import messages
-from api.problem import KINDS
+from api.problems import KINDS
 from tests.api.conftest import REPORT
 from tests.api.fake_engine import SECRET
 
@@ -214,3 +214,10 @@ def test_parts(client: TestClient, files: Any, words: str) -> None:
     response = client.post(DIAGNOSES, files=files)
     assert response.status_code == 422
     assert words in response.json()["detail"]
+
+
+def test_a_language_in_the_body_is_told_where_it_belongs(client: TestClient) -> None:
+    response = client.post("/v1/diagnoses", json={"report": "loss is NaN", "lang": "zh"})
+    (error,) = response.json()["errors"]
+    assert (response.status_code, error["pointer"]) == (422, "/lang")
+    assert "Accept-Language" in error["send"]

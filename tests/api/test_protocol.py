@@ -1,6 +1,7 @@
-"""Connections on which no request begins are closed."""
+"""Connections on which no request begins are closed; what cannot be read is refused in words that arrive."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import uvicorn
 
 from api import protocol
+from api.limits import HEADER_BYTES
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -25,7 +27,13 @@ def talk(client: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitabl
 
     async def run() -> bytes:
         config = uvicorn.Config(
-            hello, port=0, lifespan="off", log_config=None, http=protocol.ImpatientProtocol, timeout_keep_alive=3600
+            hello,
+            h11_max_incomplete_event_size=HEADER_BYTES,
+            port=0,
+            lifespan="off",
+            log_config=None,
+            http=protocol.ImpatientProtocol,
+            timeout_keep_alive=3600,
         )
         server = uvicorn.Server(config)
         task = asyncio.create_task(server.serve())
@@ -93,3 +101,37 @@ def test_connections_are_kept_for_the_next_request() -> None:
         return answers
 
     assert talk(client).count(b"HTTP/1.1 200 ") == 6
+
+
+def answered(sent: bytes) -> tuple[int, dict[str, Any]]:
+    """Status and problem document that a client gets which sends all it has before it reads."""
+
+    async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        for start in range(0, len(sent), 10_000):
+            writer.write(sent[start : start + 10_000])
+            await writer.drain()
+            await asyncio.sleep(0)
+        return await reader.read()
+
+    head, _, body = talk(client).partition(b"\r\n\r\n")
+    assert b"\r\ncontent-type: application/problem+json\r\n" in head.lower()
+    return int(head.split()[1]), json.loads(body)
+
+
+@pytest.mark.parametrize("size", [40_000, 200_000, 3_000_000])
+def test_headers_without_end_are_refused_in_words_that_arrive(size: int) -> None:
+    status, problem = answered(b"GET / HTTP/1.1\r\nHost: localhost\r\nCookie: " + b"x" * size)
+    assert (status, problem["type"]) == (431, "/problems/headers-too-large")
+    assert "32,768 bytes" in problem["detail"]
+
+
+@pytest.mark.parametrize("sent", [b"\x16\x03\x01\x02\x00 a client that speaks TLS", b"hello\r\n\r\n"])
+def test_what_is_no_http_is_told_so(sent: bytes) -> None:
+    status, problem = answered(sent)
+    assert (status, problem["type"]) == (400, "/problems/bad-request")
+
+
+def test_a_body_that_breaks_off_into_nonsense_ends_its_request() -> None:
+    begun = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n"
+    status, problem = answered(begun + b"nonsense\r\n\r\n")
+    assert (status, problem["type"]) == (400, "/problems/bad-request")

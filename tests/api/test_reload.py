@@ -146,6 +146,19 @@ def test_bad_knowledge_changes_nothing(
     assert "reload failed, the old knowledge base stays in use" in capfd.readouterr().err
 
 
+def test_a_reading_process_that_does_not_load_in_time_is_not_ready(settings: Settings, path: Path) -> None:
+    app, _ = make(settings, path, validation_seconds=0.1)
+
+    async def work(client: httpx2.AsyncClient, _: Expert) -> None:
+        path.write_text("hangs")  # noqa: ASYNC240 - a few bytes
+        late = await client.post("/v1/diagnoses", json=LARGE)
+        assert late.status_code == 503
+        assert late.json()["type"] == "/problems/not-ready"
+        assert late.headers["retry-after"] == "5"
+
+    run(app, work)
+
+
 def test_reading_has_a_time_limit_and_the_next_case_is_read(settings: Settings, path: Path) -> None:
     app, _ = make(settings, path, reading_seconds=2.0)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from api.problem import KINDS
+from api.problems import KINDS
 from api.serve import require_loopback, run
 from api.settings import Settings, SettingsError
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-# What compilers and data-parallel wrappers put before a module's own names: torch.compile, DDP, FSDP, DeepSpeed.
-WRAPPERS = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.", "_forward_module.")
+# What wrappers put before a module's own names: torch.compile, FSDP, DeepSpeed, PEFT; outermost also DDP.
+WRAPPERS = (
+    "_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.", "_forward_module.", "base_model.model.",
+)  # fmt: skip
 _OUTERMOST = ("module.", *WRAPPERS)
 _ANY_WRAPPER = re.compile(
-    r"^module\.|(?<![^.])_(orig_mod|fsdp_wrapped_module|checkpoint_wrapped_module|forward_module)\."
+    r"^module\.|(?<![^.])(_(orig_mod|fsdp_wrapped_module|checkpoint_wrapped_module|forward_module)|base_model\.model)\."
 )
 _MAX_WRAPPERS = 8
 # Tensors that libraries store or not as they please: caches, masks, positions, and the value head of RL trainers.
@@ -23,6 +25,9 @@ _QUANTISER = re.compile(
     r"|(weight|input)_global_scale|(input|output|k|v|q|activation)_scale|input_zero_point|act_scale"
     r"|weight\.(absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.\w+)|\w+_(blocks|scales))$"
 )
+# Matrices of an adapter that was not merged; one of the name that PEFT gives where none was chosen. Models that are
+# made of adapters on purpose give them names of their own.
+_ADAPTER = re.compile(r"\.lora_(embedding_)?[AB](\.default)?(\.weight)?$")
 # Other spellings of one matrix: fused ones, old names of norms, and packed weights.
 _SPELLINGS = (
     (re.compile(r"self_attn\.[qkv]_proj\."), "self_attn.qkv_proj."),
@@ -60,6 +65,11 @@ def variants(name: str) -> Iterable[str]:
 def is_optional(name: str) -> bool:
     """Whether a tensor of that name, without the root, may be there or not."""
     return _OPTIONAL.search(name) is not None
+
+
+def is_adapter_part(name: str) -> bool:
+    """Whether the name is one that a low-rank adapter gives to its matrices inside the model."""
+    return _ADAPTER.search(name) is not None
 
 
 def is_quantiser_state(name: str) -> bool:

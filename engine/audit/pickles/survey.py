@@ -64,9 +64,9 @@ class Pickled:
         """What the pickle describes; None if it could not be followed to its end."""
         return self.reading.value
 
-    def tensors(self, below: Any = None) -> Iterator[TensorInfo]:
+    def tensors(self, below: Any = None, *, lists: bool = False) -> Iterator[TensorInfo]:
         """The tensors below a part of the value, or below all of it, that their storages hold."""
-        for name, tensor in torchsave.tensors(self.value if below is None else below):
+        for name, tensor in torchsave.tensors(self.value if below is None else below, lists=lists):
             storage = self.storages.get(tensor.storage)
             found = torchsave.place(self.path, name, tensor, storage) if storage else None
             if found is not None:

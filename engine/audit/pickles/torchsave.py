@@ -122,8 +122,8 @@ def weights(value: Any) -> Any:
     return next((entries[part] for part in _PARTS if isinstance(entries.get(part), (Mapping, Built))), value)
 
 
-def tensors(value: Any) -> Iterator[tuple[str, Tensor]]:
-    """Every tensor below ``value`` by its dotted name, each object looked at once."""
+def tensors(value: Any, *, lists: bool = False) -> Iterator[tuple[str, Tensor]]:
+    """Every tensor below ``value`` by its dotted name, each object looked at once; those in lists only if asked for."""
     todo: list[tuple[str, Any]] = [("", value)]
     seen: set[int] = set()
     found = 0
@@ -133,11 +133,10 @@ def tensors(value: Any) -> Iterator[tuple[str, Tensor]]:
         if tensor is not None:
             found += 1
             yield name, tensor
-        elif isinstance(item, (Mapping, Built)) and id(item) not in seen:
+        elif (isinstance(item, (Mapping, Built)) or (lists and isinstance(item, list))) and id(item) not in seen:
             seen.add(id(item))
-            below = [
-                (f"{name}.{key}" if name else str(key), x) for key, x in pairs(item) if isinstance(key, (str, int))
-            ]
+            parts = enumerate(item) if isinstance(item, list) else pairs(item)
+            below = [(f"{name}.{key}" if name else str(key), x) for key, x in parts if isinstance(key, (str, int))]
             todo.extend(reversed([entry for entry in below if len(entry[0]) <= 1000]))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from engine.audit.adapters import PREFIX, Adapter
+from engine.audit.documents import shown
 from engine.audit.ledger import Place
 from engine.audit.probes.card import front_matter
 from engine.audit.tokenizers.files import tokenizer_files
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 _CONFIG = "adapter_config.json"
 _QUANTISED = re.compile(r"[-_](unsloth[-_])?(bnb[-_]4bit|4bit|8bit|gptq\S*|awq\S*|int4|int8|fp8)$", re.IGNORECASE)
-_LOCAL = re.compile(r"^(\.{0,2}/|~|[A-Za-z]:[\\/]|\\\\)|^[^/]+/[^/]+/.+")
+# A path, or the name that trainers give to the folder of a step; a public name is an owner and a name.
+_LOCAL = re.compile(r"^(\.{0,2}/|~|[A-Za-z]:[\\/]|\\\\)|^[^/]+/[^/]+/.+|(^|/)checkpoint-\d+$")
 
 
 def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
@@ -26,8 +28,12 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     if checkpoint.kind != "adapter":
         return
     document = checkpoint.adapter_config
-    if document is None or document.problem:
-        why = document.problem if document else f"{_CONFIG} is not there"
+    readable = document is not None and document.problem is None and isinstance(document.value, dict)
+    observed = shown(document.problem or "no object") if document else "absent"
+    ledger.fact("audit.adapter.config_readable", readable,
+                () if readable else [Place(_CONFIG, "", observed, "a JSON object", "format")])  # fmt: skip
+    if document is None or not readable:
+        why = document.problem or "no object" if document else f"{_CONFIG} is not there"
         for fact in (*_BASE_FACTS, *_MATRIX_FACTS):
             ledger.unknown(fact, f"The adapter's config cannot be read: {why}.", f"无法读取适配器配置：{why}。")
         return
@@ -38,15 +44,29 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
         none = ("The adapter's tensors could not be listed.", "未能列出适配器的张量。")
         for fact in _MATRIX_FACTS:
             ledger.unknown(fact, *(none if adapter else what))
+        if adapter and (file := _without_tensors(checkpoint)):
+            place = Place(file, "", "no tensors", "lora_A and lora_B of every target", "format")
+            ledger.count("audit.adapter.incomplete", [place])
         return
     _matrices(checkpoint, adapter, ledger)
     _fits(checkpoint, adapter, ledger)
     _vocabulary(checkpoint, adapter, ledger)
 
 
+def _without_tensors(checkpoint: Checkpoint) -> str | None:
+    """A weight file that was read to its end and holds nothing, as a save with partitioned weights leaves it."""
+    for path in ("adapter_model.safetensors", "adapter_model.bin"):
+        if path in checkpoint.headers and checkpoint.headers[path].listed:
+            return path
+        pickled = checkpoint.pickles.of(path)
+        if pickled and all(fault.path != path for fault in checkpoint.pickles.faults):
+            return path
+    return None
+
+
 _BASE_FACTS = (
-    "audit.adapter.base_disagrees", "audit.adapter.base_is_local", "audit.adapter.revision_missing",
-    "audit.adapter.revision_differs",
+    "audit.adapter.base_disagrees", "audit.adapter.base_is_local", "audit.adapter.base_unnamed",
+    "audit.adapter.revision_missing", "audit.adapter.revision_differs",
 )  # fmt: skip
 _MATRIX_FACTS = (
     "audit.adapter.misfits", "audit.adapter.wrong_ranks", "audit.adapter.scale", "audit.adapter.incomplete",
@@ -58,6 +78,9 @@ _MATRIX_FACTS = (
 def _base(checkpoint: Checkpoint, config: dict[str, Any], ledger: Ledger) -> None:
     name, intent = config.get("base_model_name_or_path"), checkpoint.intent
     at = "base_model_name_or_path"
+    unnamed = not isinstance(name, str) or not name.strip()
+    place = Place(_CONFIG, at, shown(name), "the base's public name")
+    ledger.fact("audit.adapter.base_unnamed", unnamed, [place] if unnamed else ())
     local = isinstance(name, str) and bool(_LOCAL.match(name))
     ledger.fact(
         "audit.adapter.base_is_local", local, [Place(_CONFIG, at, f"{name!r:.120}", "a name others can resolve")]
@@ -148,6 +171,7 @@ def _incomplete(checkpoint: Checkpoint, adapter: Adapter) -> Iterator[Place]:
     for name in wanted if isinstance(wanted, list) else ():
         if isinstance(name, str) and not any(m == name or m.endswith(f".{name}") for m in adapter.pairs):
             yield Place(_CONFIG, "target_modules", f"{name!r:.80} has no matrices", "lora_A and lora_B", "config")
+    yield from _unsaved(adapter)
     if adapter.limited_layers:
         return
     base = checkpoint.base.config.mapping if checkpoint.base and checkpoint.base.config else {}
@@ -160,6 +184,17 @@ def _incomplete(checkpoint: Checkpoint, adapter: Adapter) -> Iterator[Place]:
             yield Place(
                 "", kind, f"no matrices in layers {', '.join(map(str, missing[:8]))}", f"{len(every)} layers", "base"
             )
+
+
+def _unsaved(adapter: Adapter) -> Iterator[Place]:
+    """Modules that were to be saved whole, such as a new head, and the magnitudes that DoRA adds to the matrices."""
+    saved = {part for name in adapter.saved_whole for part in name.split(".")[:-1]}
+    wanted = adapter.config.get("modules_to_save")
+    for name in wanted if isinstance(wanted, list) else ():
+        if isinstance(name, str) and name.rpartition(".")[2] not in saved:
+            yield Place(_CONFIG, "modules_to_save", f"{name!r:.80} has no tensors", "its whole weights", "config")
+    if adapter.config.get("use_dora") is True and not any("lora_magnitude_vector" in n for n in adapter.tensors):
+        yield Place(_CONFIG, "use_dora", "true, and no magnitudes", "lora_magnitude_vector of every target", "config")
 
 
 def _fits(checkpoint: Checkpoint, adapter: Adapter, ledger: Ledger) -> None:

@@ -28,13 +28,16 @@ _DTYPES = {
     "float64": "F64", "double": "F64", "float32": "F32", "float": "F32", "fp32": "F32", "float16": "F16", "half": "F16",
     "fp16": "F16", "bfloat16": "BF16", "bf16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
 }  # fmt: skip
+_EIGHT_BIT = frozenset({"F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ"})
+# The names of scales: weight_scale and weight_scale_inv beside a weight, or a suffix to the name of fused experts.
+_SCALE = re.compile(r"([._]weight)?[._]scale(_inv|_weight)?$")
 # Small tensors that many families keep in another number format on purpose.
 _OTHER_DTYPE = re.compile(r"norm|router|(^|\.)gate\.|scale|inv_freq|(^|\.)ln_|bias$|position|A_log$|\.D$")
 _IDS = ("bos_token_id", "eos_token_id", "pad_token_id")
 _OTHER_ROLE = {"bos_token_id": "cls_token", "eos_token_id": "sep_token"}
 _FACTS = (
     "readable rotary rope_differences rope_forms_differ rope_unread rope_scaling_faults has_positions context_faults "
-    "quantization_declared packed_tensors dtype_faults bad_special_ids changed_keys"
+    "quantization_declared packed_tensors scales_missing dtype_faults bad_special_ids changed_keys"
 )
 _MAX_KEYS = 2000
 # Settings that a fine-tune may change, that say nothing of what is computed, or that have gates of their own.
@@ -83,6 +86,7 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
             )
         return
     ledger.count("audit.config.impossible", _impossible(config.mapping))
+    _named_class(checkpoint, config.mapping, ledger)
     state_rope(checkpoint, ledger)
     state_context(checkpoint, ledger)
     _quantised(checkpoint, ledger)
@@ -101,6 +105,9 @@ _CONSTANTS = ("rope_theta", "rms_norm_eps", "layer_norm_eps", "initializer_range
 
 def _impossible(config: Mapping[str, Any]) -> Iterator[Place]:
     """Values of another kind, or beyond any model. A key that is absent or null is left to the library's default."""
+    family = config.get("model_type")
+    if ("architectures" in config or "transformers_version" in config) and not isinstance(family, str):
+        yield Place("config.json", "model_type", shown(family or "not set"), "a family's name", "format")
     for key, limit in _SIZES.items():
         value = config.get(key)
         if value is not None and (type(value) is not int or not 1 <= value <= limit):
@@ -109,6 +116,14 @@ def _impossible(config: Mapping[str, Any]) -> Iterator[Place]:
         value = config.get(key)
         if value is not None and (type(value) not in (int, float) or not 0 < value < math.inf):
             yield Place("config.json", key, shown(value), "a finite number above 0", "format")
+
+
+def _named_class(checkpoint: Checkpoint, config: Mapping[str, Any], ledger: Ledger) -> None:
+    """Whether a config of a family names the class, too: servers choose the model by it."""
+    wanted = isinstance(config.get("model_type"), str) and bool(checkpoint.named)
+    absent = wanted and checkpoint.architecture is None
+    place = Place("config.json", "architectures", shown(config.get("architectures", "not set")), "a class", "format")
+    ledger.fact("audit.config.class_missing", absent, [place] if absent else ())
 
 
 def _quantised(checkpoint: Checkpoint, ledger: Ledger) -> None:
@@ -124,6 +139,7 @@ def _quantised(checkpoint: Checkpoint, ledger: Ledger) -> None:
             ledger.unknown(f"audit.config.{name}", "No tensor can be listed.", "无法列出任何张量。")
         ledger.fact("audit.config.quantization_declared", declared)
         return
+    _scales(checkpoint, declared, ledger)
     packed = [t for name, t in checkpoint.named.items() if _is_packed(name, t)]
     plain = [t for t in checkpoint.named.values() if t.is_matrix and t.dtype in _PLAIN]
     ledger.count(
@@ -139,6 +155,18 @@ def _quantised(checkpoint: Checkpoint, ledger: Ledger) -> None:
         wanted = f"set, as {shown(packed[0].name)} is packed"
         entry.append(Place("config.json", "quantization_config", "not set", wanted, "header"))
     ledger.fact("audit.config.quantization_declared", declared, entry)
+
+
+def _scales(checkpoint: Checkpoint, declared: bool, ledger: Ledger) -> None:
+    """Matrices in eight-bit floats without the scale that the declared quantisation multiplies them by."""
+    eights = {n: t for n, t in checkpoint.named.items() if t.is_matrix and t.dtype in _EIGHT_BIT} if declared else {}
+    scaled = {_SCALE.sub("", name) for name in checkpoint.named if _SCALE.search(name)} if eights else set[str]()
+    bare = [tensor for name, tensor in eights.items() if name.removesuffix(".weight") not in scaled]
+    ledger.fact("audit.config.eight_bit", float(len(eights)))
+    ledger.count(
+        "audit.config.scales_missing",
+        places(bare, lambda t: Place(t.file, shown(t.name), f"{t.dtype} without a scale", "weight_scale", "config")),
+    )
 
 
 def _is_packed(name: str, tensor: TensorInfo) -> bool:

@@ -21,6 +21,7 @@ MAX_POINTER_BYTES = 1024
 WEIGHT_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".h5", ".msgpack")
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _SHARD = re.compile(r"^(.*)-(\d{1,6})-of-(\d{1,6})\.(safetensors|bin|pt|pth|gguf)$")
+_FORMATS = ("pt", "tf", "flax", "mlx")  # what transformers 4.31 to 5 loads; older ones fail where nothing is said
 _ROTARY = re.compile(r"rotary_emb\.(inv_freq|(cos|sin)_cached)$")
 # Which fault of a header each fact counts.
 _OF_HEADERS: dict[str, Fault] = {
@@ -44,6 +45,7 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     )
     headers = {path: header for path, header in checkpoint.headers.items() if path not in pointers}
     _faults(headers, pointers, ledger)
+    _frameworks(checkpoint, headers, ledger)
     ledger.fact("audit.container.gguf_files", float(len(checkpoint.gguf)))
     _gguf(checkpoint, ledger)
     ledger.count("audit.container.escapes", _escapes(checkpoint))
@@ -93,6 +95,23 @@ def _faults(headers: dict[str, Header], pointers: set[str], ledger: Ledger) -> N
                 ledger.unknown(fact, f"{names}: a git-lfs pointer is all there is.", f"{names} 只是 git-lfs 指针。")
             else:
                 ledger.unknown(fact, f"The header of {names} cannot be read.", f"无法读取 {names} 的文件头。")
+
+
+def _frameworks(checkpoint: Checkpoint, headers: dict[str, Header], ledger: Ledger) -> None:
+    """Whether the headers say which library wrote the tensors, as transformers asks of the weights it loads."""
+    read = [headers[path] for path in checkpoint.weight_files if path in headers and headers[path].listed]
+    ledger.fact("audit.container.for_transformers", bool(read) and checkpoint.architecture is not None)
+    wrong = [(header, header.metadata.get("format")) for header in read if header.metadata]
+    bare = [(header, None) for header in read if not header.metadata]
+    odd = [(header, found) for header, found in wrong if found not in _FORMATS]
+    ledger.fact("audit.container.other_format", bool(odd))
+    ledger.count(
+        "audit.container.format_unnamed",
+        (
+            Place(header.path, "__metadata__.format", shown(found or "not set"), "pt", "format")
+            for header, found in (*odd, *bare)
+        ),
+    )
 
 
 def _gguf(checkpoint: Checkpoint, ledger: Ledger) -> None:

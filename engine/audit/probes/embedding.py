@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from engine.audit.interface import MODULES, SETTINGS, Interface, interface, pooling_name
 from engine.audit.ledger import Ledger, Place
+from engine.audit.probes.card import CARD, front_matter
 from engine.audit.probes.embedding_index import probe_index
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ _COMPARED = (
     "dimension_faults",
     "length_faults",
 )
+_LIBRARY = "sentence-transformers"
+# Modules that load weights of their own, and the files they look for.
+_WEIGHTED = frozenset({"Transformer", "Dense", "LayerNorm", "WeightedLayerPooling", "LSTM", "CNN", "StaticEmbedding"})
+_WEIGHTS = (".safetensors", ".bin", ".onnx", ".xml", ".pt")
 _From = Literal["intent", "base"]
 
 
@@ -29,7 +34,9 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     base = interface(checkpoint.base) if checkpoint.base else None
     declared = checkpoint.intent.embedding_interface
     paradigm = checkpoint.intent.paradigm in ("embedding", "contrastive")
-    embeds = checkpoint.kind == "sentence_transformers" or base is not None or declared is not None or paradigm
+    embeds = (
+        checkpoint.kind == "sentence_transformers" or base is not None or declared is not None or paradigm
+    ) or _by_card(checkpoint)
     ledger.fact("audit.embedding.expected", embeds)
     index = checkpoint.intent.index
     ledger.fact(
@@ -56,12 +63,24 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     compare.length()
 
 
+def _by_card(checkpoint: Checkpoint) -> bool:
+    """Whether the model card hands whole weights to sentence-transformers."""
+    if checkpoint.kind not in ("encoder", "causal_lm", "seq2seq"):
+        return False
+    card = front_matter(checkpoint)
+    tags = card.get("tags")
+    return _LIBRARY in (card.get("library_name"), *(tags if isinstance(tags, list) else ()))
+
+
 def _files(checkpoint: Checkpoint, ledger: Ledger) -> None:
     """Files of the interface that the base has and the checkpoint does not."""
     fact = "audit.embedding.missing_files"
     if checkpoint.base is None:
         if MODULES in checkpoint.folder:
             ledger.count(fact, ())
+        elif SETTINGS in checkpoint.folder or _by_card(checkpoint):
+            who = SETTINGS if SETTINGS in checkpoint.folder else CARD
+            ledger.count(fact, [Place(MODULES, "", "absent", f"there, as {who} is of {_LIBRARY}", "metadata")])
         else:
             ledger.unknown(
                 fact,
@@ -80,9 +99,11 @@ def _files(checkpoint: Checkpoint, ledger: Ledger) -> None:
 def _chain(checkpoint: Checkpoint, ours: Interface, base: Interface | None) -> Iterator[Place]:
     """Modules without files, and a chain of other roles than the base's."""
     for module in ours.modules:
-        held = any(path.startswith(module.path + "/") for path in checkpoint.folder.entries)
+        held = [path for path in checkpoint.folder.entries if path.startswith(module.path + "/")]
         if module.path and module.role != "Normalize" and not held:
             yield Place(MODULES, module.path[:80], "no such folder", f"files of {module.role}"[:80], "format")
+        elif module.path and module.role in _WEIGHTED and not any(path.endswith(_WEIGHTS) for path in held):
+            yield Place(MODULES, module.path[:80], "no weights", f"weights of {module.role}"[:80], "format")
     if base is not None and ours.roles != base.roles:
         yield Place(MODULES, "$", _chained(ours), _chained(base), "base")
 
@@ -136,6 +157,8 @@ class _Comparison:
             for value, who in expected
             if value != self.ours.pooling
         ]
+        if self.ours.no_pooling:
+            places.append(Place(self.pooling_file, "$", "no mode is on", "one mode", "format"))
         # Left out, it is true: the prompt is pooled like the text.
         before = self.base.include_prompt if self.base else None
         if self.base is not None and (self.ours.include_prompt is False) != (before is False):
@@ -165,6 +188,10 @@ class _Comparison:
             if self.ours.default_prompt != base.default_prompt:
                 ours_, theirs_ = _shown(self.ours.default_prompt), _shown(base.default_prompt)
                 places.append(Place(SETTINGS, "$.default_prompt_name", ours_, theirs_, "base"))
+        default = self.ours.default_prompt
+        if default is not None and default not in self.ours.prompt_names:
+            names = ", ".join(sorted(self.ours.prompt_names)) or "null"
+            places.append(Place(SETTINGS, "$.default_prompt_name", _shown(default), names[:100], "config"))
         self.state("prompts_differ", places, wanted is not None or base is not None)
 
     def dimension(self, indexed: int | None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from engine.audit.documents import shown
 from engine.audit.ledger import Ledger, Place
 from engine.audit.tokenizers.files import tokenizer_files
+from engine.audit.tokenizers.gguf import PREFIX, STOPS
 
 if TYPE_CHECKING:
     from engine.audit.checkpoint import Checkpoint
@@ -46,11 +47,16 @@ def token_ids(value: object) -> list[int]:
 
 
 def stop_ids(checkpoint: Checkpoint) -> set[int] | None:
-    """Ids that end a generation: of generation_config.json, else of config.json, as transformers takes them.
+    """Ids that end a generation: of generation_config.json, else of config.json, as transformers takes them; of a GGUF
+    file those that its header names.
 
     Servers that stop at the tokenizer's end token, too, are taken at their word when the intent names one. None: no
     file says anything.
     """
+    if checkpoint.kind == "gguf":
+        header = checkpoint.gguf_model
+        fields = [header.fields.get(PREFIX + key) for key in STOPS] if header else []
+        return {id_ for id_ in fields if type(id_) is int} or None
     document = checkpoint.generation_config or checkpoint.config
     if document is None or document.problem is not None:
         return None

@@ -8,7 +8,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.audit.architectures import Expectation
-from engine.audit.architectures.names import is_optional, is_quantiser_state, unwrapped, variants
+from engine.audit.architectures.names import (
+    is_adapter_part,
+    is_optional,
+    is_quantiser_state,
+    unwrapped,
+    variants,
+)
 from engine.audit.documents import shown
 from engine.audit.ledger import Place
 from engine.audit.probes.expectation import expectation, incomplete, places, tied, vocabulary
@@ -29,10 +35,11 @@ _ROWS = ("row_differences", "ids_out_of_range")
 def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     """State what names and shapes show."""
     if not checkpoint.named:
-        for name in ("wrapped_share", *_LISTED, *_COMPARED, *_ROWS):
+        for name in ("wrapped_share", "adapter_parts", *_LISTED, *_COMPARED, *_ROWS):
             ledger.unknown(f"audit.names.{name}", "No tensor of the model can be listed.", "无法列出模型的任何张量。")
         return
     _wrappers(checkpoint, ledger)
+    _unmerged(checkpoint, ledger)
     found = expectation(checkpoint)
     if isinstance(found, Text):
         for name in (*_LISTED[:2], *_COMPARED):
@@ -41,6 +48,7 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
                 f"What tensors there must be is not known: {found.en}.",
                 f"不知道应有哪些张量（{found.zh}）。",
             )
+        _empty_anyway(checkpoint, ledger)
     else:
         ledger.fact("audit.names.expected_from", found.source)
         _compare(checkpoint, found, ledger)
@@ -65,6 +73,32 @@ def _wrappers(checkpoint: Checkpoint, ledger: Ledger) -> None:
         share,
         places(wrapped, lambda n: Place(names[n].file, shown(n), shown(n), shown(unwrapped(n)), "architecture")),
     )
+
+
+def _unmerged(checkpoint: Checkpoint, ledger: Ledger) -> None:
+    """Matrices of an adapter inside the model; a base that has them, too, is made of them."""
+    own = checkpoint.base.declared_tensors if checkpoint.base else {}
+    names = checkpoint.declared_tensors
+    parts = [name for name in names if is_adapter_part(name) and name not in own]
+    ledger.count(
+        "audit.names.adapter_parts",
+        places(parts, lambda n: Place(names[n].file, shown(n), "a matrix of an adapter", "merged", "architecture")),
+    )
+
+
+def _empty_anyway(checkpoint: Checkpoint, ledger: Ledger) -> None:
+    """Weights without elements: no class has any, whatever else it needs."""
+    empty = [
+        tensor
+        for name, tensor in checkpoint.named.items()
+        if 0 in tensor.shape and name.endswith((".weight", ".bias")) and not is_quantiser_state(name)
+    ]
+    if empty:
+        ledger.count("audit.names.empty", places(empty, _emptied))
+
+
+def _emptied(tensor: TensorInfo) -> Place:
+    return Place(tensor.file, shown(tensor.name), f"shape {_shape(tensor.shape)}", "no size of 0", "format")
 
 
 def _compare(checkpoint: Checkpoint, expected: Expectation, ledger: Ledger) -> None:

@@ -74,7 +74,7 @@ def _forms(checkpoint: Checkpoint, config: Mapping[str, Any], ledger: Ledger) ->
                 where = f"rope_theta or rope_scaling ({shown(name)})"
                 places.append(Place("config.json", where, shown(first[name]), shown(second[name]), "config"))
     ledger.count("audit.config.rope_forms_differ", places)
-    reader = _reader(checkpoint.intent.serving)
+    reader = transformers_read_by(checkpoint.intent.serving)
     if new and not old and reader is None:
         ledger.unknown(
             "audit.config.rope_unread",
@@ -97,7 +97,7 @@ def _written(config: Mapping[str, Any], old: rope.Record) -> set[str]:
     return {name for name in old if name.rpartition(".")[2] not in absent}
 
 
-def _reader(serving: Mapping[str, Any]) -> str | None:
+def transformers_read_by(serving: Mapping[str, Any]) -> str | None:
     """Which keys the declared server reads: ``v4``, ``v5``, both, or None if that is not declared.
 
     transformers 5 reads both forms; a server that reads the new one only says so by ``rope_keys: v5``.

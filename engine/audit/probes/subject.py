@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.audit.checkpoint import GENERATING
+from engine.audit.template.sources import GGUF_KEY
 
 if TYPE_CHECKING:
     from engine.audit.checkpoint import Checkpoint
@@ -15,9 +16,8 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     """State what the checkpoint is and what was given beside it."""
     intent, kind = checkpoint.intent, checkpoint.kind
     ledger.fact("audit.kind", kind)
-    ledger.fact(
-        "audit.generates", kind in GENERATING or (kind in ("adapter", "gguf") and intent.paradigm != "embedding")
-    )
+    tunes = kind in ("adapter", "gguf") and intent.paradigm != "embedding" and not _encodes(checkpoint)
+    ledger.fact("audit.generates", kind in GENERATING or tunes)
     ledger.fact("audit.has_weights", bool(checkpoint.tensors))
     ledger.fact("audit.base_given", checkpoint.base is not None)
     ledger.fact("audit.base_weights", checkpoint.base is not None and bool(checkpoint.base.tensors))
@@ -29,10 +29,20 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
         )
 
 
+def _encodes(checkpoint: Checkpoint) -> bool:
+    """Whether it is a GGUF file of an encoder, or of none but parts of a model."""
+    if checkpoint.kind != "gguf":
+        return False
+    header = checkpoint.gguf_model
+    return header is None or header.architecture.endswith(("bert", "bert-v2", "encoder", "encoder-only"))
+
+
 def is_chat(checkpoint: Checkpoint) -> bool:
     """Declared as chat, tuned by a chat paradigm, or shipping a template."""
     intent = checkpoint.intent
-    config = checkpoint.tokenizer_config
+    config, header = checkpoint.tokenizer_config, checkpoint.gguf_model if checkpoint.kind == "gguf" else None
     ships = "chat_template.jinja" in checkpoint.folder or bool(config and config.mapping.get("chat_template"))
-    tuned = intent.paradigm in ("sft", "dpo", "rlhf") and checkpoint.kind in (*GENERATING, "adapter")
+    ships = ships or (header is not None and GGUF_KEY in header.fields)
+    # Encoder-decoders are tuned to a task more often than to chat.
+    tuned = intent.paradigm in ("sft", "dpo", "rlhf") and checkpoint.kind in ("causal_lm", "gguf", "adapter")
     return intent.chat is not None or ships or tuned

@@ -18,6 +18,10 @@ from engine.audit.tokenizers.files import tokenizer_files
 if TYPE_CHECKING:
     from engine.audit.checkpoint import Checkpoint
 
+# Texts at which llama.cpp stops whatever the header says (llama-vocab.cpp, from October 2024 on); other readers do not.
+_KNOWN_ENDS = frozenset({
+    "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<EOT>", "_<EOT>", "<｜end▁of▁sentence｜>",
+})  # fmt: skip
 _OF_READING = ("failures", "not_verbatim", "ends_turn", "end_stops", "opening_faults", "always_open", "not_prefix")
 
 
@@ -142,13 +146,21 @@ def _end(checkpoint: Checkpoint, source: TemplateSource, ledger: Ledger) -> None
     wanted = repr(end.text) if end is not None else "a token that ends the turn"
     expected_from: ExpectedFrom = "intent" if end is not None and end.declared else "tokenizer"
     place = Place(source.file, source.at, f"after an answer: {after[0]!r:.60}", wanted[:80], expected_from)
-    ledger.fact("audit.template.ends_turn", end is not None and end.seen, [place])
-    _stops(checkpoint, end, ledger)
+    # The marker of the next turn ends an answer only where generation stops at it.
+    ends = end is not None and end.seen and not (end.next_turn and _is_stop(checkpoint, end) is False)
+    ledger.fact("audit.template.ends_turn", ends, [place])
+    _stops(checkpoint, end if ends else None, ledger)
+
+
+def _is_stop(checkpoint: Checkpoint, end: EndOfTurn) -> bool | None:
+    """Whether a generation stops at the token; None if its id or the stop ids are not known."""
+    stops, id_ = stop_ids(checkpoint), tokenizer_files(checkpoint).id_of(end.text)
+    return None if stops is None or id_ is None else id_ in stops
 
 
 def _stops(checkpoint: Checkpoint, end: EndOfTurn | None, ledger: Ledger) -> None:
     fact = "audit.template.end_stops"
-    if end is None or not end.seen:
+    if end is None:
         ledger.unknown(
             fact,
             "No token ends the turn (template/tmpl-end-of-turn).",
@@ -163,8 +175,12 @@ def _stops(checkpoint: Checkpoint, end: EndOfTurn | None, ledger: Ledger) -> Non
             f"未知 {end.text!r:.40} 的编号，或 generation_config.json 与 config.json 的停止编号。",
         )
         return
-    file = "generation_config.json" if checkpoint.generation_config else "config.json"
-    places = [Place(file, "$.eos_token_id", f"{sorted(stops)!s:.60}", f"{id_} ({end.text!r:.40}) as well", "template")]
+    file, at = "generation_config.json" if checkpoint.generation_config else "config.json", "$.eos_token_id"
+    if checkpoint.kind == "gguf" and checkpoint.gguf_model is not None:
+        file, at = checkpoint.gguf_model.path, "tokenizer.ggml.eos_token_id"
+        served = " ".join(map(str, checkpoint.intent.serving.values())).lower()
+        ledger.fact("audit.template.end_known_by_text", end.text in _KNOWN_ENDS and "vllm" not in served)
+    places = [Place(file, at, f"{sorted(stops)!s:.60}", f"{id_} ({end.text!r:.40}) as well", "template")]
     ledger.fact(fact, id_ in stops, places)
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.audit.documents import shown, written
+from engine.audit.gguf import TOKENS
 from engine.audit.ledger import Ledger, Place
+from engine.audit.probes.positions import transformers_read_by
 from engine.audit.template.reading import Reading, end_of_turn, read_template
 from engine.audit.tokenizers.files import TokenizerFiles, content, tokenizer_files
 from engine.audit.tokenizers.parts import canonical, is_lossy_by_design, losses, options
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from engine.audit.checkpoint import Checkpoint
 
 _OF_VIEW = ("not_single", "disagreements", "shared_ids", "losses", "changed_parts", "baked_limits", "lossy_by_design")
+# Names of classes that transformers 4 does not have and refuses.
+_NEW_CLASSES = ("TokenizersBackend", "PythonBackend", "SentencePieceBackend", "MistralCommonBackend")
 _TEXT_KINDS = frozenset({"causal_lm", "seq2seq", "encoder", "classifier", "sentence_transformers", "adapter"})
 _TEXT_MODULES = ("Transformer", "StaticEmbedding")
 
@@ -25,8 +29,9 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     files = tokenizer_files(checkpoint)
     if not _expected(checkpoint, files, ledger):
         return
-    ledger.count("audit.tokenizer.unusable", _unusable(files))
+    ledger.count("audit.tokenizer.unusable", _unusable(checkpoint, files))
     _padding(checkpoint, files, ledger)
+    _read_by_server(checkpoint, files, ledger)
     view = files.usable
     if view is None:
         _unseen(files, ledger)
@@ -37,6 +42,32 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     _round_trip(view, ledger)
     _against_base(checkpoint, view, ledger)
     _limits(checkpoint, files, view, ledger)
+
+
+def _read_by_server(checkpoint: Checkpoint, files: TokenizerFiles, ledger: Ledger) -> None:
+    """Whether tokenizer_config.json has what only version 5 of transformers reads, and version 4 serves it."""
+    if not files.vocabularies:
+        ledger.unknown("audit.tokenizer.unread", "There is no tokenizer.", "没有分词器。")
+        return
+    places = []
+    if files.settings.get("tokenizer_class") in _NEW_CLASSES:
+        at, observed = "$.tokenizer_class", shown(files.settings["tokenizer_class"])
+        places.append(Place(_config_path(files), at, observed, "PreTrainedTokenizerFast", "intent"))
+    if isinstance(files.settings.get("extra_special_tokens"), list):
+        places.append(Place(_config_path(files), "$.extra_special_tokens", "a list", "tokens by name", "intent"))
+    reader = transformers_read_by(checkpoint.intent.serving)
+    if places and reader is None:
+        ledger.unknown(
+            "audit.tokenizer.unread",
+            "tokenizer_config.json is of transformers 5, and the intent does not say which version serves it.",
+            "tokenizer_config.json 由 transformers 5 写出，而意图文件没有说明由哪个版本提供服务。",
+        )
+    else:
+        ledger.count("audit.tokenizer.unread", places if reader == "v4" else ())
+
+
+def _config_path(files: TokenizerFiles) -> str:
+    return files.config.path if files.config else files.prefix + "tokenizer_config.json"
 
 
 def _expected(checkpoint: Checkpoint, files: TokenizerFiles, ledger: Ledger) -> bool:
@@ -52,6 +83,8 @@ def _expected(checkpoint: Checkpoint, files: TokenizerFiles, ledger: Ledger) -> 
                 "适配器没有自带分词器，而提供分词器的基座不在手边。",
             )
             return False
+    elif kind == "gguf":
+        expected = checkpoint.gguf_model is not None
     elif kind == "sentence_transformers":
         expected = expected or _first_module(checkpoint) in _TEXT_MODULES
     elif kind in _TEXT_KINDS and checkpoint.config is not None:
@@ -68,9 +101,11 @@ def _first_module(checkpoint: Checkpoint) -> str:
     return str(first.get("type")).rpartition(".")[2] if isinstance(first, dict) else ""
 
 
-def _unusable(files: TokenizerFiles) -> Iterator[Place]:
+def _unusable(checkpoint: Checkpoint, files: TokenizerFiles) -> Iterator[Place]:
     name = files.prefix + "tokenizer.json"
-    if not files.vocabularies:
+    if not files.vocabularies and checkpoint.gguf_model is not None and checkpoint.kind == "gguf":
+        yield Place(checkpoint.gguf_model.path, TOKENS, "absent", "the tokens of the vocabulary", "format")
+    elif not files.vocabularies:
         yield Place(name, "", "no file that holds a vocabulary", "tokenizer.json, or a vocabulary in another form")
     if files.json is not None and files.json.problem is not None:
         yield Place(name, "", files.json.problem, "a JSON object", "format")
@@ -101,6 +136,7 @@ def _not_single(checkpoint: Checkpoint, files: TokenizerFiles, view: Tokenizer) 
     """
     config = files.config.path if files.config else files.prefix + "special_tokens_map.json"
     named = [(text, config, f"$.{role}") for role, text in files.named.items()]
+    named += [(text, config, "among the special tokens") for text in files.extra]
     chat = checkpoint.intent.chat
     if chat and chat.end_of_turn_token:
         named.append((chat.end_of_turn_token, "intent", "chat.end_of_turn_token"))
@@ -214,8 +250,12 @@ def _round_trip(view: Tokenizer, ledger: Ledger) -> None:
 def _against_base(checkpoint: Checkpoint, view: Tokenizer, ledger: Ledger) -> None:
     fact = "audit.tokenizer.changed_parts"
     base = tokenizer_files(checkpoint.base).usable if checkpoint.base else None
-    if base is None:
-        ledger.unknown(fact, "The base's tokenizer.json is not at hand.", "基座的 tokenizer.json 不在手边。")
+    if base is None or tokenizer_files(checkpoint).parsed is not None:
+        ledger.unknown(
+            fact,
+            "There are no two files tokenizer.json, the base's and its own.",
+            "没有可供比较的基座与自身 tokenizer.json。",
+        )
         return
     declared = checkpoint.intent.expected_changes.vocab
     changed = list(_changes(view, base, extended=declared == "extended"))
@@ -277,7 +317,7 @@ def _padding(checkpoint: Checkpoint, files: TokenizerFiles, ledger: Ledger) -> N
             "audit.tokenizer.pad_ends_turn", "No token is known to end an answer.", "未知以哪个 token 结束回答。"
         )
         return
-    path = files.config.path if files.config else files.prefix + "tokenizer_config.json"
+    path = _config_path(files)
     same = pad == text
     ledger.fact(
         "audit.tokenizer.pad_ends_turn",

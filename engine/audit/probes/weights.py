@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Judged = tuple[TensorInfo, TensorStats]
 # Buffers hold constants by design: masks with minus infinity, positions, frequencies, scales of quantisers.
-_BUFFER = re.compile(
+BUFFER = re.compile(
     r"(inv_freq|position_ids|token_type_ids|masked_bias|rotary\w*\.(cos|sin)\w*|causal_mask|_scale(_inv)?|\bscales?|zeros"
     r"|qzeros|g_idx|absmax|quant_map|running_(mean|var)|num_batches_tracked)$|attn\.bias$|attention\.bias$"
 )
@@ -49,7 +49,7 @@ def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     judged = [
         (tensor, stats)
         for tensor in checkpoint.tensors.values()
-        if (stats := checkpoint.stats.get(tensor.name)) is not None and not _BUFFER.search(tensor.name)
+        if (stats := checkpoint.stats.get(tensor.name)) is not None and not BUFFER.search(tensor.name)
     ]
     floats = [(tensor, stats) for tensor, stats in judged if tensor.dtype in FLOAT_DTYPES]
     ledger.count("audit.weights.not_finite", (_bad(t, s) for t, s in floats if s.nan or s.inf))
@@ -151,8 +151,10 @@ def _outliers(checkpoint: Checkpoint, floats: Iterable[Judged], ledger: Ledger) 
             "没有基座权重可供比较。",
         )
         return
+    # Numbers in eight bits are times a scale, so that they say nothing beside those of the base.
     ratios = [(s.absmax / b.absmax, t, s, b) for t, s in floats
-              if t.is_matrix and (b := base.stats.get(t.name)) is not None and b.absmax > 0]  # fmt: skip
+              if t.is_matrix and not t.dtype.startswith("F8")
+              and (b := base.stats.get(t.name)) is not None and b.absmax > 0]  # fmt: skip
     ratios.sort(key=lambda one: (-one[0], one[1].name))
     ledger.fact(
         "audit.weights.outlier_against_base",

@@ -14,7 +14,7 @@ from engine.audit.folder import Folder
 from engine.audit.scan.passes import FileScan, scan_file
 from engine.audit.tensors import TensorInfo, TensorStats
 
-VERSION = 1
+VERSION = 2
 # A file written this recently could be written again within the same tick of the clock and look unchanged.
 _SETTLED_SECONDS = 3
 _SMALLEST = 1 << 20

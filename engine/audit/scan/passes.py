@@ -12,7 +12,7 @@ from engine.audit.scan.running import Running
 from engine.audit.tensors import DTYPE_BITS, TensorInfo, TensorStats
 
 # Fits the second-level cache together with what hashing needs, so that each byte is fetched from memory once.
-CHUNK_BYTES = 512 * 1024
+CHUNK_BYTES = 1024 * 1024
 MAX_TENSORS = 200_000
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from engine.audit.scan.codes import CODES, Array, Codes, decode, is_nan, not_finite
 from engine.audit.tensors import TensorInfo, TensorStats
 
-# Elements that the mean square is taken of: all of a small tensor, of a large one the first of every so many chunks.
-# Thresholds on it are factors of four and more, which a sample of this size decides.
-SAMPLE, SAMPLED_CHUNKS = 16_384, 16
+# Elements that the mean square is taken of: all of a small tensor, of a large one the first of every so many chunks,
+# fewer after the first. Thresholds on it are factors of four and more, which a sample of this size decides.
+SAMPLE, LATER_SAMPLE, SAMPLED_CHUNKS = 16_384, 4_096, 8
 # Bytes of each chunk that go into the mark by which equal tensors are looked for.
-MARKED = 4_096
+MARKED = 1_024
 
 
 @dataclass
@@ -44,9 +44,11 @@ class Running:
     sampled: int = 0
     first: int | None = None
     codes: Codes | None = field(init=False)
+    row: int = field(init=False)  # elements of a row of a matrix, 0 where rows are not looked at
 
     def __post_init__(self) -> None:
         self.codes = CODES.get(self.tensor.dtype)
+        self.row = self.row_bytes // np.dtype(self.codes.unsigned).itemsize if self.codes else 0
 
     @property
     def row_bytes(self) -> int:
@@ -70,7 +72,8 @@ class Running:
         self.seen += data.size
 
     def _feed_codes(self, data: Array, codes: Codes) -> None:
-        top, bottom = int(data.view(codes.signed).max()), int(data.max())
+        # The methods of arrays go through Python first, which a chunk of this size feels.
+        top, bottom = int(np.maximum.reduce(data.view(codes.signed))), int(np.maximum.reduce(data))
         if self.constant:
             self._still_constant(data)
         # A positive code, a code with the sign bit: the largest of either is an extreme of the chunk.
@@ -109,7 +112,7 @@ class Running:
         if self.tensor.dtype == "F16" and (top == saturated or bottom == saturated + codes.sign):
             self.saturated += int(((finite & 0x7FFF) == saturated).sum())
         if self.chunks % SAMPLED_CHUNKS == 0:
-            self._note_sample(finite[:SAMPLE])
+            self._note_sample(finite[: LATER_SAMPLE if self.chunks else SAMPLE])
         self.chunks += 1
         self._note_rows(finite, codes)
 
@@ -123,14 +126,12 @@ class Running:
 
     def _note_rows(self, data: Array, codes: Codes) -> None:
         """Rows whose elements are all zero. Only rows that begin with zero are looked at: few do."""
-        row = self.row_bytes // np.dtype(codes.unsigned).itemsize
-        if row < 2 or data.size % row:
+        if self.row < 2 or data.size % self.row:
             return
-        rows = data.reshape(-1, row)
         magnitude = codes.unsigned(codes.sign - 1)
-        begins = rows[:, 0] & magnitude
-        if not begins.all():
-            candidates = rows[np.flatnonzero(begins == 0)] & magnitude
+        begins = data[:: self.row] & magnitude
+        if not np.logical_and.reduce(begins):
+            candidates = data.reshape(-1, self.row)[np.flatnonzero(begins == 0)] & magnitude
             self.zero_rows += int((~candidates.any(axis=1)).sum())
 
     def stats(self) -> TensorStats:

@@ -101,11 +101,18 @@ def _shows(answer: Rendering, marks: Marks) -> bool:
 
 @dataclass(frozen=True)
 class EndOfTurn:
-    """The token that ends an answer: declared, or the first token of the tokenizer after it. ``seen``: it does."""
+    """The token that ends an answer: declared, or the first token of the tokenizer after it.
+
+    Args:
+        seen: the template writes it.
+        declared: the intent names it.
+        next_turn: it is the marker of the next turn, and nothing is written after the last answer.
+    """
 
     text: str
     seen: bool
     declared: bool
+    next_turn: bool = False
 
 
 def end_of_turn(checkpoint: Checkpoint) -> EndOfTurn | None:
@@ -121,8 +128,8 @@ def end_of_turn(checkpoint: Checkpoint) -> EndOfTurn | None:
     known = [token.content for token in files.view.added] if files.view else []
     known += [token.content for token in files.decoder.values()] + list(files.named.values())
     # Formats that close an answer by the marker of the next role write nothing after the last one.
-    for text in after:
+    for place, text in enumerate(after):
         first = min(((text.find(token), -len(token), token) for token in set(known) if token in text), default=None)
         if first is not None:
-            return EndOfTurn(first[2], True, False)
+            return EndOfTurn(first[2], True, False, next_turn=place > 0)
     return None

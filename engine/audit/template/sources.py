@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 MAX_TEMPLATE_BYTES = 1 << 20
 MAX_TEMPLATES = 50
+GGUF_KEY = "tokenizer.chat_template"
 _EXTRA = "additional_chat_templates/"
 
 
@@ -42,6 +43,9 @@ def template_in_effect(checkpoint: Checkpoint) -> TemplateSource | None:
 
 
 def _sources(checkpoint: Checkpoint) -> Iterator[TemplateSource]:
+    if checkpoint.kind == "gguf":
+        yield from _of_headers(checkpoint)
+        return
     prefix = tokenizer_files(checkpoint).prefix
     for path in dict.fromkeys((prefix + "chat_template.jinja", "chat_template.jinja")):
         if path in checkpoint.folder:
@@ -56,6 +60,14 @@ def _sources(checkpoint: Checkpoint) -> Iterator[TemplateSource]:
         document = checkpoint.json(path)
         if document is not None:
             yield from _values(path, document.mapping.get("chat_template"))
+
+
+def _of_headers(checkpoint: Checkpoint) -> Iterator[TemplateSource]:
+    """The templates of GGUF files: the default one, and others by name."""
+    for header in checkpoint.gguf.values():
+        for key, text in header.fields.items():
+            if header.is_model and isinstance(text, str) and (key == GGUF_KEY or key.startswith(GGUF_KEY + ".")):
+                yield TemplateSource(header.path, key, key.removeprefix(GGUF_KEY).removeprefix(".") or DEFAULT, text)
 
 
 def _file(checkpoint: Checkpoint, path: str, name: str) -> TemplateSource:

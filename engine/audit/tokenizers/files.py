@@ -38,6 +38,7 @@ class TokenizerFiles:
     Args:
         prefix: folder of the files, with a slash, or empty: older sentence-transformers keep them in a sub-folder.
         vocabularies: names of the files that hold a vocabulary.
+        parsed: the tokenizer of a GGUF file, whose own fields stand for those of tokenizer_config.json.
     """
 
     prefix: str
@@ -46,10 +47,13 @@ class TokenizerFiles:
     config: Document | None
     special_tokens_map: Document | None
     added_tokens: Document | None
+    parsed: Tokenizer | None = None
 
     @cached_property
     def view(self) -> Tokenizer | None:
         """The parsed tokenizer.json; None if there is none, or it is no JSON."""
+        if self.parsed is not None:
+            return self.parsed
         if self.json is None or self.json.problem is not None:
             return None
         return parse_tokenizer(self.json.path, self.json.value)
@@ -70,6 +74,16 @@ class TokenizerFiles:
         fallback = self.special_tokens_map.mapping if self.special_tokens_map else {}
         found = {role: content(self.settings.get(role)) or content(fallback.get(role)) for role in ROLES}
         return {role: text for role, text in found.items() if text}
+
+    @cached_property
+    def extra(self) -> tuple[str, ...]:
+        """Further special tokens that tokenizer_config.json names: a list in version 4 of the library, or by role."""
+        found: dict[str, None] = {}
+        for key in ("additional_special_tokens", "extra_special_tokens"):
+            value = self.settings.get(key)
+            listed = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+            found |= dict.fromkeys(text for token in listed if (text := content(token)))
+        return tuple(found)
 
     @cached_property
     def decoder(self) -> dict[int, AddedToken]:
@@ -104,6 +118,10 @@ def tokenizer_files(checkpoint: Checkpoint) -> TokenizerFiles:
 
 
 def _read(checkpoint: Checkpoint) -> TokenizerFiles:
+    if checkpoint.kind == "gguf" and (header := checkpoint.gguf_model) is not None:
+        from engine.audit.tokenizers.gguf import files_of
+
+        return files_of(header)
     prefix = _prefix(checkpoint)
 
     def document(name: str) -> Document | None:

@@ -12,6 +12,9 @@ evaluation of a run takes longer than half an hour.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import numpy as np
 
 from engine.evidence.detectors import messages
@@ -24,6 +27,7 @@ _AROUND = 5
 _JUMP, _SIGMAS, _BACK, _RECOVERED = 0.10, 6.0, 0.9, 0.5
 _STAIR, _AGAINST_INSIDE = 0.05, 4.0
 _SILENT_TIMES, _SILENT_SECONDS = 10.0, 1800.0
+_YEAR = 366 * 86_400.0  # seconds: a clock that shows less has no year
 _LOGGED = ("loss", "learning_rate", "grad_norm")
 
 
@@ -48,12 +52,14 @@ def detect_course(view: View, out: Collector) -> None:
 def _silence(view: View, out: Collector) -> None:
     """Did the records stop although nothing says that the run ended?"""
     end, clock = view.context.end, view.clock()
-    times = view.context.times or _looked_at(view, clock)
+    times = _times(view, clock)
     if (end is not None and end.kind != "unknown") or times is None:
-        if view.context.as_of is not None and clock is None:
+        if view.context.as_of is not None and times is None:
             out.skip(messages.SILENCE, messages.NO_CLOCK)
         return
     silent = times.latest - times.last
+    if silent == 0 and view.context.as_of is None:  # nothing is known of later
+        return
     last = next((one for name in _LOGGED if (one := view.raw(name)) is not None and len(one)), clock)
     if silent < 0 or last is None:
         return
@@ -63,11 +69,20 @@ def _silence(view: View, out: Collector) -> None:
     out.say("run.stalled", silent > max(_SILENT_TIMES * times.longest, _SILENT_SECONDS), source, note)
 
 
-def _looked_at(view: View, clock: Series | None) -> Times | None:
-    """The times of the records and that at which the log was looked at."""
-    if view.context.as_of is None or clock is None or len(clock) < 3:
-        return None
-    return Times(float(clock.values[-1]), float(np.diff(clock.values).max()), view.context.as_of)
+def _times(view: View, clock: Series | None) -> Times | None:
+    """The times of the records, and the latest that is known: that at which the log was looked at, if it is given."""
+    times, as_of = view.context.times, view.context.as_of
+    if times is None and clock is not None and len(clock) >= 3:
+        times = Times(float(clock.values[-1]), float(np.diff(clock.values).max()), float(clock.values[-1]))
+    if times is None or as_of is None:
+        return view.context.times
+    return replace(times, latest=max(times.latest, as_of if times.last > _YEAR else _of_year(as_of)))
+
+
+def _of_year(moment: float) -> float:
+    """Seconds since the first of January, every year taken for a leap year: the clock of logs without a year."""
+    day = datetime.fromtimestamp(moment, UTC)
+    return (day.replace(year=2000) - datetime(2000, 1, 1, tzinfo=UTC)).total_seconds()
 
 
 def _share_done(view: View, axis: Series, out: Collector) -> None:

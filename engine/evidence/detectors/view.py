@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -187,8 +188,18 @@ def context_of(record: RunRecord, facts: Mapping[str, Value] = _NO_FACTS, /, **k
     # 0 warm-up steps beside a warm-up share, and a clipping norm of 0, mean "not set"
     fields["warmup_steps"] = _positive(facts, "lr.warmup_steps")
     fields["epochs"] = _positive(facts, "data.epochs")
+    fields["as_of"] = _moment(facts.get("run.looked_at"))
     fields["clip_norm"] = _positive(facts, "clip.max_norm") or fields["clip_norm"]
     return DetectContext(**(fields | known))  # type: ignore[arg-type]
+
+
+def _moment(text: object) -> float | None:
+    """Seconds since 1970 of a time in ISO 8601, in UTC if it names no zone, as the clocks of logs are read."""
+    try:
+        read = datetime.fromisoformat(str(text))
+        return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def _intervals(record: RunRecord, facts: Mapping[str, Value]) -> dict[str, float]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.evidence.ranks import collectives, launcher, stacks
+from engine.evidence.ranks.crashes import last_error
 from engine.evidence.ranks.silence import running_without_records
 from engine.evidence.ranks.start import timed_out_at_start
 from engine.evidence.ranks.tracebacks import LAUNCHERS, Traceback, tracebacks
@@ -187,20 +188,13 @@ def _unrecognised(
         if one.exception and one.name not in LAUNCHERS and one.name != "KeyboardInterrupt" and not lines & known:
             source = _quoted(one)
             return [FindingReading("error.unrecognised", "present", source)]
-    for record in records:
-        if record.end.kind == "crashed" and not known:
-            last = [event.text for event in record.events if event.text.strip()][-QUOTED_LINES:]
-            return [FindingReading("error.unrecognised", "present", _with(record.end.source, " | ".join(last)))]
-    return []
+    end = next((end for record in records if (end := last_error(record)) is not None), None)
+    return [FindingReading("error.unrecognised", "present", end)] if end is not None and not known else []
 
 
 def _quoted(one: Traceback) -> Source:
     own = f" at {one.own}" if one.own is not None else ""
     return Source("signature", one.where, f"{one.exception}: {one.message}"[:200] + own, rank=one.rank)
-
-
-def _with(source: Source, quote: str) -> Source:
-    return Source("signature", source.where, quote[-400:], rank=source.rank)
 
 
 def _ends(records: Iterable[RunRecord]) -> list[Reading]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from engine.evidence.series import LogEvent, RunRecord
 from engine.evidence.signatures.places import clock_in, rank_of_file
 
-_FRAME = re.compile(r'^\s+(?:\| )?File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
+_FRAME = re.compile(r'^\s+File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
+_OF_GROUP = re.compile(r"^ *(?:\+[-+ ]* |\| )(?=\s|\w)")  # the frame around the parts of an exception group
 _EXCEPTION = re.compile(r"^(?:\[\w+\]: ?)?(?P<name>[A-Za-z_][\w.]*)(?:: (?P<message>.*)|:?)$")
 _LEVEL = re.compile(r"^(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL)\b")
 _LIBRARY = re.compile(
@@ -17,7 +18,16 @@ _LIBRARY = re.compile(
     r"|[/\\](?:torch|transformers|accelerate|deepspeed|megatron|lightning|torchrun)[/\\]|[/\\]bin[/\\]"
 )
 # What a launcher raises because its children failed says nothing about why.
-LAUNCHERS = frozenset({"ChildFailedError", "CalledProcessError", "SignalException", "RendezvousConnectionError"})
+LAUNCHERS = frozenset(
+    [
+        "ChildFailedError",
+        "CalledProcessError",
+        "SignalException",
+        "RendezvousConnectionError",
+        "ExceptionGroup",
+        "BaseExceptionGroup",
+    ]
+)
 Phase = str
 # A phase by a function on the stack; the first that fits counts, so that an evaluation's forward is evaluation.
 _PHASES: tuple[tuple[Phase, re.Pattern[str]], ...] = (
@@ -107,15 +117,16 @@ def _parsed(events: Iterable[LogEvent], file: str, rank: int | None) -> Iterable
     clock: float | None = None
     frames: list[Frame] = []
     for event in events:
-        clock = clock_in(event.text) or clock
-        if event.text.lstrip().startswith("Traceback (most recent call last)"):
+        text = _OF_GROUP.sub("", event.text, count=1)
+        clock = clock_in(text) or clock
+        if text.lstrip().removeprefix("Exception Group ").startswith("Traceback (most recent call last)"):
             begun, frames = event, []
         elif begun is not None:
-            frame = _FRAME.match(event.text)
-            end = _EXCEPTION.match(event.text)
+            frame = _FRAME.match(text)
+            end = _EXCEPTION.match(text)
             if frame is not None:
                 frames.append(Frame(frame["file"], int(frame["line"]), frame["function"] or "?"))
-            elif end is not None and frames and not _LEVEL.match(event.text):
+            elif end is not None and frames and not _LEVEL.match(text):
                 where = f"{file}:{event.line}"
                 message = (end["message"] or "").strip()
                 yield Traceback(where, begun.line, event.line, rank, end["name"], message, tuple(frames), clock)

@@ -27,7 +27,7 @@ def serve(port: int, folder: Path) -> subprocess.Popen[str]:
 
 
 def post_until_it_dies(url: str, name: str, acknowledged: list[str]) -> None:
-    with httpx2.Client() as client:
+    with httpx2.Client(timeout=60) as client:
         for number in range(10_000):
             told = f"{name}x{number}x"
             body = json.dumps(group(told, alert(told)))

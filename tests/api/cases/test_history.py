@@ -4,6 +4,7 @@ import json
 import threading
 from typing import Any
 
+import pytest
 from starlette.testclient import TestClient
 
 from tests.api.cases.conftest import OVERFLOW, REPORT, chance
@@ -144,3 +145,16 @@ def test_a_message_answers_what_is_asked_now_not_what_was_answered_meanwhile(
     after = service.get(url).json()
     assert second["id"] in after["passed"]
     assert after["answered"][first["asks"][0]] is True
+
+
+@pytest.mark.parametrize("text", ["yes, it was {}", "是的，原因是{}"])
+def test_an_answer_that_names_the_cause_is_kept_and_resolves_the_case(
+    service: TestClient, case: dict[str, Any], text: str
+) -> None:
+    url = f"/v1/cases/{case['id']}"
+    asked = service.get(f"{url}/question").json()["question"]
+    said = service.post(f"{url}/messages", json={"text": text.format(OVERFLOW)}).json()
+    resolved = service.get(url).json()
+    assert resolved["answered"] == dict.fromkeys(asked["asks"], True)
+    assert (resolved["status"], resolved["outcome"]["cause"]) == ("resolved", OVERFLOW)
+    assert said["revision"] == 2

@@ -1,5 +1,6 @@
 """The tools over streamable HTTP at the service itself, with and without keys."""
 
+import re
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -15,12 +16,14 @@ from mcp.client.streamable_http import streamable_http_client
 from api.access import Scope, keys
 from api.app import create_app
 from api.settings import Settings
+from tests.api.access.issuer import Issuer
 from tests.api.fake_engine import SOURCE
 from tests.api.mcp.conftest import Chat
 
 pytestmark = pytest.mark.anyio
 
 URL = "http://localhost/mcp"
+ACCEPT = {"Accept": "application/json, text/event-stream"}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
@@ -154,3 +157,46 @@ async def test_it_is_not_there_unless_switched_on(tmp_path: Path) -> None:
     app = create_app(Settings(store_url=f"sqlite:///{tmp_path}/store.db", log_level="error"), source=SOURCE)
     async with app.router.lifespan_context(app), connection(app) as http:
         assert (await http.post(URL, json=LIST)).status_code == 404
+
+
+@pytest.mark.parametrize("bad", [{"a": 1}, [1], None, 1.5, True])
+async def test_an_id_that_is_none_is_refused_and_not_taken_for_a_notification(service: FastAPI, bad: Any) -> None:
+    async with connection(service) as client:
+        response = await client.post(URL, json={"jsonrpc": "2.0", "id": bad, "method": "ping"}, headers=ACCEPT)
+        assert response.status_code == 400
+        assert (response.json()["id"], response.json()["error"]["code"]) == (None, -32600)
+        for message in ({"id": 7}, {"id": "seven"}):
+            ping = {"jsonrpc": "2.0", "method": "ping", **message}
+            answer = (await client.post(URL, json=ping, headers=ACCEPT)).json()
+            assert answer == {"jsonrpc": "2.0", "result": {}, **message}
+
+
+async def test_a_client_finds_the_identity_provider_by_itself(tmp_path: Path) -> None:
+    issuer = Issuer(tmp_path / "keys.json")
+    settings = Settings(
+        store_url=f"sqlite:///{tmp_path}/store.db",
+        mcp=True,
+        access="keys",
+        log_level="error",
+        public_url="https://triage.example.org/",
+        allowed_hosts="triage.example.org",
+        **issuer.settings(),
+    )
+    app = create_app(settings, source=SOURCE)
+    async with app.router.lifespan_context(app), connection(app) as client:
+        refused = await client.post(URL, json=LIST, headers=ACCEPT)
+        (found,) = re.findall(r'resource_metadata="([^"]*)"', refused.headers["WWW-Authenticate"])
+        document = (await client.get(found)).json()
+        other = await client.get("http://localhost/v1/cases")
+    assert found == "https://triage.example.org/.well-known/oauth-protected-resource/mcp"
+    assert document["resource"] == "https://triage.example.org/mcp"
+    assert document["authorization_servers"] == [settings.oidc_issuer]
+    assert "diagnose" in document["scopes_supported"]
+    assert (other.status_code, "resource_metadata" in other.headers["WWW-Authenticate"]) == (401, False)
+
+
+async def test_without_a_provider_none_is_told(guarded: FastAPI) -> None:
+    async with connection(guarded) as client:
+        refused = await client.post(URL, json=LIST, headers=ACCEPT)
+        assert "resource_metadata" not in refused.headers["WWW-Authenticate"]
+        assert (await client.get("http://localhost/.well-known/oauth-protected-resource")).status_code == 404

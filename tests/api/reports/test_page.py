@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from api.reports.page import page
+from api.reports.page import coded, page
 from engine.model.audit import AuditedFile
 from tests.api.reports.results import hostile, result
 
@@ -73,3 +73,8 @@ def test_many_files_are_cut() -> None:
     text = page(result(files=files), "en")
     assert text.count("<code>shard-") == 2_000
     assert "… 500" in text
+
+
+def test_what_stands_between_backticks_is_code() -> None:
+    assert str(coded("Add `a<b>` to <it>.")) == "Add <code>a&lt;b&gt;</code> to &lt;it&gt;."
+    assert str(coded("a lone ` stays")) == "a lone ` stays"

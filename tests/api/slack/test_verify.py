@@ -161,6 +161,25 @@ def test_signed_scrap_is_never_a_fault_of_ours(client: TestClient, data: dict[st
     assert answer.status_code < 500
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"type": "block_actions", "actions": []},
+        {"type": "block_actions", "actions": None},
+        {"type": "block_actions", "actions": [{"type": "button", "action_id": 1, "block_id": "b"}]},
+        {"type": "view_submission", "view": None},
+        {"type": "view_submission"},
+    ],
+)
+def test_a_signed_click_or_form_without_what_it_is_about_is_refused(
+    client: TestClient, data: dict[str, object]
+) -> None:
+    payload = {"team": {"id": "T0TEST"}, "user": {"id": "U0ANNA", "team_id": "T0TEST"}, "trigger_id": "1.2.3", **data}
+    body = urlencode({"payload": json.dumps(payload)}).encode()
+    answer = client.post(PATH, content=body, headers=signed(body, FORM))
+    assert (answer.status_code, answer.json()["type"]) == (400, "/problems/bad-request")
+
+
 def test_the_url_is_confirmed_at_once(client: TestClient) -> None:
     body = json.dumps({"type": "url_verification", "challenge": "abc", "token": "x"}).encode()
     answer = client.post(PATH, content=body, headers=signed(body, JSON))

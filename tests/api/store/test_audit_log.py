@@ -171,10 +171,10 @@ def test_a_log_cut_off_with_its_head_set_back_is_found_by_a_checkpoint(store_url
             checkpoint = Checkpoint(found.size, found.hash, 1e9)
             await store.run(unlocked(CUT, f"UPDATE audit_log_head SET size = 6, hash = {HASH_OF.format(6)}"))
             assert not (await store.read(verify)).problems
-            (problem,) = (await store.read(lambda c: verify(c, checkpoint))).problems
+            (problem,) = (await store.read(lambda c: verify(c, [checkpoint]))).problems
             assert problem == "the checkpoint was made at row 8, which is not there: the log was cut off"
             await with_rows(store, 2)
-            (problem,) = (await store.read(lambda c: verify(c, checkpoint))).problems
+            (problem,) = (await store.read(lambda c: verify(c, [checkpoint]))).problems
             assert problem.startswith("row 8 is not the one that the checkpoint was made at")
 
     asyncio.run(work())
@@ -186,7 +186,7 @@ def test_a_checkpoint_holds_while_the_log_grows(store_url: str) -> None:
             empty, some = Checkpoint(0, START, 1e9), await with_rows(store, 2)
             await with_rows(store, 3)
             for checkpoint in (empty, Checkpoint(some.size, some.hash, 1e9)):
-                assert not (await store.read(lambda c, checkpoint=checkpoint: verify(c, checkpoint))).problems
+                assert not (await store.read(lambda c, checkpoint=checkpoint: verify(c, [checkpoint]))).problems
 
     asyncio.run(work())
 

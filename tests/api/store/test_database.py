@@ -191,6 +191,17 @@ def test_a_tool_does_not_make_a_store(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_store_that_is_up_to_date_is_not_migrated_again(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def start() -> None:
+        store = Store(store_url)
+        await store.start()
+        await store.close()
+
+    asyncio.run(start())
+    monkeypatch.delattr("api.store.database.command.upgrade")
+    asyncio.run(start())
+
+
 def fails_to_start(url: str) -> str:
     async def work() -> str:
         store = None

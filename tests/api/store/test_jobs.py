@@ -274,7 +274,7 @@ def test_a_failed_job_is_tried_again_after_growing_pauses_and_then_dead(store_ur
     asyncio.run(work())
 
 
-def test_a_handler_that_takes_too_long_is_ended_before_its_lease_is(store_url: str) -> None:
+def test_a_handler_that_takes_too_long_is_ended(store_url: str) -> None:
     async def handle(_: Job) -> None:
         await asyncio.sleep(PATIENCE)
 
@@ -349,6 +349,29 @@ def test_a_job_nobody_here_can_do_waits_for_somebody_else(store_url: str) -> Non
     asyncio.run(work())
 
 
+def test_a_job_that_is_being_run_belongs_to_its_worker_however_long_it_takes(store_url: str) -> None:
+    clock = [time.time() + 1]
+    pace = replace(FAST, lease=20.0, renew=0.02)
+
+    async def hang(_: Job) -> None:
+        await asyncio.sleep(PATIENCE)
+
+    async def work() -> None:
+        async with open_store(store_url) as store:
+            await store.run(order())
+            async with a_worker(store, {"greet": hang}, pace, lambda: clock[0]):
+                for _ in range(3):
+                    (row,) = [None]
+                    while row is None or row.due != clock[0] + pace.lease:
+                        await asyncio.sleep(0.01)
+                        (row,) = await store.read(rows)
+                    assert row.attempts == 1
+                    clock[0] += 0.9 * pace.lease
+                    assert not await store.run(take(clock[0]))
+
+    asyncio.run(work())
+
+
 def hang_in_a_job(url: str, started: Pipe) -> None:
     """What the process that is killed does."""
 
@@ -357,7 +380,7 @@ def hang_in_a_job(url: str, started: Pipe) -> None:
         await asyncio.sleep(PATIENCE)
 
     async def work() -> None:
-        async with open_store(url) as store, a_worker(store, {"greet": hang}, replace(FAST, lease=1.0, run=0.9)):
+        async with open_store(url) as store, a_worker(store, {"greet": hang}, replace(FAST, lease=1.0, renew=0.1)):
             await asyncio.sleep(PATIENCE)
 
     asyncio.run(work())

@@ -315,6 +315,45 @@ def test_what_names_no_cause_resolves_nothing(read: Read, simple: Question, text
     assert read(text, simple).command is None
 
 
+@pytest.mark.parametrize(
+    ("text", "state", "cause", "words"),
+    [("yes, it was the learning rate too high", "present", "optimization/lr-too-high", "the learning rate too high"),
+     ("No - it turned out to be optimization/lr-too-high.", "absent", "optimization/lr-too-high",
+      "optimization/lr-too-high"),
+     ("yes, the root cause was a loose cable in rack 7", "present", None, "a loose cable in rack 7"),
+     ("是的，就是峰值学习率过高", "present", "optimization/lr-too-high", "峰值学习率过高"),
+     ("对，是因为峰值学习率过高。", "present", "optimization/lr-too-high", "峰值学习率过高"),
+     ("没有，原因是网线松了", "absent", None, "网线松了")],
+)  # fmt: skip
+def test_an_answer_may_name_the_cause_at_once(
+    read: Read, simple: Question, text: str, state: str, cause: str | None, words: str
+) -> None:
+    turn = read(text, simple)
+    assert turn.findings == {DIVERGES: state}
+    assert (turn.command.kind, turn.command.cause, turn.command.words) == ("resolve", cause, words)
+    assert (turn.evidence, turn.unclear) == ({}, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [("yes, it was slow before", "it was slow before"), ("yes - it was NaN from step 100", "it was NaN from step 100"),
+     ("yes, it was the nfs mount", "it was the nfs mount"), ("是的，是第 100 步开始的", "是第 100 步开始的"),
+     ("对，是 fp16", "是 fp16")],
+)  # fmt: skip
+def test_an_answer_with_words_that_name_no_cause_keeps_them_as_a_note(
+    read: Read, simple: Question, text: str, note: str
+) -> None:
+    turn = read(text, simple)
+    assert turn.findings == {DIVERGES: "present"}
+    assert (turn.command, turn.evidence) == (None, {"report": note})
+
+
+@pytest.mark.parametrize("text", ["it was the learning rate too high?", "yes, was it optimization/lr-too-high?",
+                                  "是峰值学习率过高吗", "问题是峰值学习率过高吗？", "fixed?", "解决了吗"])  # fmt: skip
+def test_a_question_resolves_nothing(read: Read, simple: Question, text: str) -> None:
+    assert read(text, simple).command is None
+
+
 @pytest.mark.parametrize("text", ["yes\x00", "\x1b[Ayes", "y\x08es"])
 def test_control_characters_hide_no_answer(read: Read, simple: Question, text: str) -> None:
     turn = read(text, simple)

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from engine.evidence.collect import Collector
 from engine.inference.rank import Network, rank
 from engine.inference.similarity import Similarity, index_of, terms
 from engine.knowledge.knowledge import Knowledge
@@ -16,13 +17,21 @@ from engine.knowledge.load import load_knowledge
 def known() -> tuple[Knowledge, Similarity]:
     knowledge = load_knowledge()
     causes = list(knowledge.active_causes.values())
-    index = index_of(causes, knowledge.findings, knowledge.examples)
-    return knowledge, Similarity(index, knowledge.calibration.resemblance)
+    concepts = Collector(knowledge).concepts
+    index = index_of(causes, knowledge.findings, knowledge.examples, concepts)
+    return knowledge, Similarity(index, knowledge.calibration.resemblance, concepts)
 
 
 def test_terms_cut_endings_pair_chinese_and_leave_numbers_out() -> None:
     assert terms("The losses were spiking at 3000!") == ["loss", "spik"]
     assert terms("显存泄漏") == ["显存", "存泄", "泄漏"]
+
+
+def test_a_concept_is_the_same_in_both_languages_and_in_other_words() -> None:
+    concepts = Collector(known()[0]).concepts
+    assert set(concepts("cuda out of memory")) & set(concepts("爆显存了"))
+    assert set(concepts("the validation loss")) & set(concepts("验证集损失"))
+    assert concepts("zyzzyva qwertz") == []
 
 
 def test_a_description_resembles_its_own_cause_most() -> None:

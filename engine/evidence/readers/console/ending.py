@@ -23,6 +23,9 @@ _MARKS: MappingProxyType[EndKind, re.Pattern[str]] = MappingProxyType({
         r"|\bexitcode\s*:\s*(?:[1-9]|-6|-9|-11)\b|\bSIGABRT\b|\bSIGSEGV\b|Killed\s*$|oom[-_ ]kill|OutOfMemoryError"
         r"|terminate called after throwing|ChildFailedError|^Fatal Python error|\bBus error\b"
         r"|srun: error: \S+ tasks? [\d,-]+: (?:Exited with exit code [1-9]|Out Of Memory|Killed|Aborted)"
+        r"|^(?:panic|fatal error): |^thread '.*' panicked at|^Exception in thread \"|\+ Exception Group Traceback"
+        r"|^F\d{4} \d\d:\d\d:\d\d|\bCheck failed: |: Assertion .* failed\.$|==ERROR: AddressSanitizer"
+        r"|^\S+: (?:line )?\d+: .*(?:command not found|unbound variable|[Ss]yntax error)|^g?make(?:\[\d+\])?: \*\*\* "
         r"|exits with return code = (?:[1-9]|-6|-9|-11)\b|Process group watchdog thread terminated with exception"
     ),
     "cancelled": re.compile(

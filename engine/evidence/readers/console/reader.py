@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import IO
 
 import numpy as np
@@ -19,6 +20,7 @@ from engine.evidence.readers.console.key_values import KEY_VALUES
 from engine.evidence.readers.console.megatron import Megatron
 from engine.evidence.readers.console.nanogpt import LLM_C, MODDED, NANOGPT
 from engine.evidence.readers.console.progress_bars import KERAS, PROGRESS_BAR
+from engine.evidence.readers.console.record_times import RecordTimes
 from engine.evidence.readers.console.records import LineRecords
 from engine.evidence.readers.console.torchtitan import TORCHTITAN
 from engine.evidence.readers.console.underflow import UnderflowOverflow
@@ -40,7 +42,7 @@ def read_console(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
     """Read a text log; a log without metric records gives events only (format ``text``)."""
     notes = Notes([])
     builder, events = SeriesBuilder(label), Events(limits)
-    grammars = _grammars(builder)
+    grammars, times = _grammars(builder), RecordTimes()
     last = 0
     for block in line_blocks(stream, limits, notes):
         numbers, lines = whole_lines(*block)
@@ -49,11 +51,12 @@ def read_console(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
         for grammar in grammars:
             if places and grammar.concerns(text):
                 places = grammar.take(numbers, lines, places)
+        times.take(lines, places)
         events.take(numbers, lines, places)
         last = numbers[-1]
     for grammar in grammars:
         grammar.finish()
-    return _record(label, last, builder, grammars, events, notes)
+    return replace(_record(label, last, builder, grammars, events, notes), times=times.times())
 
 
 def _record(

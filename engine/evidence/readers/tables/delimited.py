@@ -79,6 +79,7 @@ def read_delimited(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
         end=RunEnd("unknown", Source("measured", label, "a table of metrics does not say how the run ended")),
         series=built.series,
         segments=built.segments,
+        times=built.times,
         not_understood=(*notes.texts, *built.remarks),
     )
 

@@ -47,6 +47,7 @@ def read_document(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
         end=RunEnd("unknown", Source("measured", label, "a document of metrics does not say how the run ended")),
         series=series + (built.series if built is not None else ()),
         segments=built.segments if built is not None else (),
+        times=built.times if built is not None else None,
         not_understood=(*notes.texts, *remarks, *(built.remarks if built is not None else ())),
     )
 

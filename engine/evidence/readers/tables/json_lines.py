@@ -65,6 +65,7 @@ def read_json_lines(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
         events=events,
         config=config,
         segments=built.segments,
+        times=built.times,
         run=run_of(label) if "_runtime" in reading.last_record else "",
         not_understood=(*notes.texts, *built.remarks),
     )

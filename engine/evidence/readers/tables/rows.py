@@ -28,7 +28,7 @@ from engine.evidence.readers.tables.axis import (
     seconds,
     step_times,
 )
-from engine.evidence.series import Floats, Ints, Segment, Series
+from engine.evidence.series import Floats, Ints, Segment, Series, Times
 
 CORE = frozenset({"loss", "eval_loss", "grad_norm", "learning_rate"})  # metrics that tell a training run
 MOST_COLUMNS = 2_000  # thousands of layer norms are logged by some; more names than that are data, not metrics
@@ -39,6 +39,7 @@ _NOT_METRICS = frozenset({"total_flos", "total_steps", "current_steps", "percent
 SPEEDS = frozenset({"step_time", "tokens_per_second", "samples_per_second", "steps_per_second"})
 PACE = ("loss", "learning_rate", "grad_norm")  # records that come once per logging interval
 _CLOCK = re.compile(r"^(?:(\d{1,6}) days?, )?(\d{1,6}):(\d\d):(\d\d(?:\.\d+)?)$")
+_CALENDAR = 1e9  # seconds since 1970: less is a time since the start
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Built:
     series: tuple[Series, ...]
     segments: tuple[Segment, ...]
     remarks: list[str]
+    times: Times | None = None
 
 
 @dataclass(slots=True)
@@ -167,7 +169,8 @@ class Rows:
         if timed is not None and not SPEEDS & {one.name for one in series}:
             series += paced(*timed, self.origin, more)
         pace = next((one for want in PACE for one in series if one.name == want), None)
-        return Built(series, segments_of(pace, [], []), remarks + more)
+        times = times_of(timed[1]) if timed is not None else None
+        return Built(series, segments_of(pace, [], []), remarks + more, times)
 
     def _times(self, columns: Mapping[str, Column], axis: Axis, names: list[str]) -> tuple[Floats, Floats] | None:
         """The steps and times of the records of the loss, if the table has a clock."""
@@ -188,6 +191,15 @@ def paced(steps: Floats, times: Floats, origin: str, remarks: list[str]) -> tupl
     ends, values, told = found
     remarks += [told] if told else []
     return (Series("step_time", ends, values, "s", f"{origin} (times of the records)"),)
+
+
+def times_of(clock: Floats) -> Times | None:
+    """The times of the records, if they are those of a calendar; the file tells of none later than its last record."""
+    known = seconds(clock[np.isfinite(clock)])
+    if len(known) < 3 or float(known.min()) < _CALENDAR:
+        return None
+    last = float(known.max())
+    return Times(last, float(np.diff(known).max()), last)
 
 
 def own_name(name: str) -> str:

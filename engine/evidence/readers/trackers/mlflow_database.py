@@ -17,9 +17,9 @@ from engine.evidence.readers.builder import SeriesBuilder, segments_of
 from engine.evidence.readers.format import Format
 from engine.evidence.readers.lines import Limits, Notes, chunks
 from engine.evidence.readers.names import canonical
-from engine.evidence.readers.tables.rows import MOST_COLUMNS, PACE, own_name, paced
+from engine.evidence.readers.tables.rows import MOST_COLUMNS, PACE, own_name, paced, times_of
 from engine.evidence.readers.trackers.mlflow_files import end_of
-from engine.evidence.series import ReadNote, RunEnd, RunRecord, Series
+from engine.evidence.series import ReadNote, RunEnd, RunRecord, Series, Times
 from engine.model.evidence import Source
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _latest(connection: sqlite3.Connection, label: str, notes: Notes) -> RunReco
     if len(runs) > 1:
         notes.add(f"the store holds {len(runs)} runs: the latest with metrics was read, {shown}")
     where = f"{label}, run {shown}"
-    series, count = _series(connection, run, label, notes)
+    series, count, times = _series(connection, run, label, notes)
     if not count:
         notes.add(f"run {shown} has status {status} and no metrics: nothing was logged")
     config = {str(key): value for key, value in connection.execute(_PARAMS, (run,)) if value not in {None, "None"}}
@@ -111,11 +111,14 @@ def _latest(connection: sqlite3.Connection, label: str, notes: Notes) -> RunReco
         config=config,
         segments=segments_of(pace, [], []),
         run=f"mlflow:{label}",
+        times=times,
         not_understood=tuple(notes.texts),
     )
 
 
-def _series(connection: sqlite3.Connection, run: object, label: str, notes: Notes) -> tuple[tuple[Series, ...], int]:
+def _series(
+    connection: sqlite3.Connection, run: object, label: str, notes: Notes
+) -> tuple[tuple[Series, ...], int, Times | None]:
     builder = SeriesBuilder(label)
     times: dict[str, np.typing.NDArray[np.float64]] = {}
     count = 0
@@ -133,8 +136,8 @@ def _series(connection: sqlite3.Connection, run: object, label: str, notes: Note
     for key, walked in times.items():
         loss = next((one for one in series if one.name == "loss" and len(one) == len(walked)), None)
         if loss is not None and canonical(own_name(key)).name == "loss":
-            return (*series, *paced(loss.steps, walked, label, notes.texts)), count
-    return series, count
+            return (*series, *paced(loss.steps, walked, label, notes.texts)), count, times_of(walked)
+    return series, count, None
 
 
 def _by_key(rows: Any) -> Iterator[tuple[str, list[tuple[float, float, float]]]]:

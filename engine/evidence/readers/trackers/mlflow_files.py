@@ -18,7 +18,7 @@ from engine.evidence.readers.columns import number
 from engine.evidence.readers.console.reader import read_console
 from engine.evidence.readers.format import Format
 from engine.evidence.readers.lines import Limits, Notes, line_blocks
-from engine.evidence.readers.tables.rows import own_name, paced
+from engine.evidence.readers.tables.rows import own_name, paced, times_of
 from engine.evidence.series import EndKind, ReadNote, RunEnd, RunRecord
 from engine.model.evidence import Source
 
@@ -62,6 +62,7 @@ def read_metric(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
         series=series,
         segments=segments_of(next((one for one in series if one.name == "loss"), None), [], []),
         run=run,
+        times=times_of(np.array(times)),
         not_understood=(*notes.texts, *remarks),
     )
 

@@ -21,10 +21,20 @@ from engine.evidence.readers.builder import SeriesBuilder, segments_of
 from engine.evidence.readers.format import Format
 from engine.evidence.readers.lines import Limits, Notes, chunks
 from engine.evidence.readers.names import canonical
-from engine.evidence.readers.tables.rows import MOST_COLUMNS, MOST_VALUES, PACE, SPEEDS, TOO_MANY, own_name, paced, rank
+from engine.evidence.readers.tables.rows import (
+    MOST_COLUMNS,
+    MOST_VALUES,
+    PACE,
+    SPEEDS,
+    TOO_MANY,
+    own_name,
+    paced,
+    rank,
+    times_of,
+)
 from engine.evidence.readers.trackers.protobuf import DamagedError, fields, real, signed, text
 from engine.evidence.readers.trackers.tfrecord import HEAD_BYTES, TfRecords
-from engine.evidence.series import Floats, ReadNote, RunEnd, RunRecord, Series
+from engine.evidence.series import Floats, ReadNote, RunEnd, RunRecord, Series, Times
 from engine.model.evidence import Source
 
 # fields of Event, Summary.Value and TensorProto
@@ -85,7 +95,7 @@ def read_tensorboard(stream: IO[bytes], label: str, limits: Limits) -> RunRecord
             break
     _say(records, read, notes)
     run, phase = _place(label)
-    series, config, remarks = _series(read, label, phase)
+    series, config, remarks, times = _series(read, label, phase)
     pace = next((one for want in PACE for one in series if one.name == want), None)
     return RunRecord(
         read=ReadNote(label, "tensorboard", read.values, 0),
@@ -94,6 +104,7 @@ def read_tensorboard(stream: IO[bytes], label: str, limits: Limits) -> RunRecord
         config=config,
         segments=segments_of(pace, [], []),
         run=run,
+        times=times,
         not_understood=(*notes.texts, *remarks),
     )
 
@@ -193,7 +204,9 @@ def _varints(content: bytes) -> Iterator[int]:
             value = shift = 0
 
 
-def _series(read: _Read, label: str, phase: str) -> tuple[tuple[Series, ...], dict[str, object], list[str]]:
+def _series(
+    read: _Read, label: str, phase: str
+) -> tuple[tuple[Series, ...], dict[str, object], list[str], Times | None]:
     """The series, densest tag of a metric first; what the Trainer logs once at the end is its summary."""
     config: dict[str, object] = {}
     builder = SeriesBuilder(label)
@@ -212,7 +225,7 @@ def _series(read: _Read, label: str, phase: str) -> tuple[tuple[Series, ...], di
     series, remarks = builder.build()
     if pace is not None and not SPEEDS & {one.name for one in series}:
         series += paced(*pace, label, remarks)
-    return series, config, remarks
+    return series, config, remarks, times_of(pace[1]) if pace is not None else None
 
 
 def _place(label: str) -> tuple[str, str]:

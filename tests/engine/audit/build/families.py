@@ -57,6 +57,23 @@ def both_keys(folder: Path) -> Given:
     return given
 
 
+def in_eight_bits(folder: Path) -> Given:
+    """Matrices of the layers in eight-bit floats, each with its scale, and the config's entry."""
+    given = causal_lm(folder)
+
+    def pack(tensors: dict[str, Raw]) -> None:
+        for seed, name in enumerate(name for name in list(tensors) if name.endswith("_proj.weight")):
+            shape = tensors[name].shape
+            codes = np.random.default_rng(seed).integers(1, 120, shape, np.uint8)
+            tensors[name] = Raw("F8_E4M3", shape, codes.tobytes())
+            tensors[name + "_scale_inv"] = f32(np.array([[0.001]]))
+
+    edit_weights(given.root / "model.safetensors", pack)
+    given.edit_json("config.json", quantization_config={"quant_method": "fp8", "activation_scheme": "dynamic"})
+    renew_sums(given.root)
+    return given
+
+
 def quantised(folder: Path) -> Given:
     """Matrices of the layers packed to four bits, the state of the quantiser beside them, and the config's entry."""
     given = causal_lm(folder)

@@ -86,10 +86,29 @@ def on_tied_head(given: Given) -> None:
     given.edit_json("adapter_config.json", target_modules=["q_proj", "v_proj", "up_proj", "lm_head"])
 
 
+def emptied(tensors: Tensors) -> None:
+    tensors.clear()
+
+
+def no_config(given: Given) -> None:
+    (given.root / "adapter_config.json").unlink()
+
+
+def config_cut(given: Given) -> None:
+    (given.root / "adapter_config.json").write_text('{"peft_type": "LORA", ')
+
+
 COVERED = frozenset({"adapter/adp-coverage"})
 DEFECTS = (
     Defect("adapter/adp-base-name", adapter, config(base_model_name_or_path="someone/other-base"), name="other"),
     Defect("adapter/adp-base-name", adapter, config(base_model_name_or_path="/data/models/base"), name="local"),
+    Defect("adapter/adp-base-name", adapter, config(base_model_name_or_path="checkpoint-500"), name="step"),
+    Defect("adapter/adp-base-name", adapter, config(base_model_name_or_path=None), name="none"),
+    Defect("adapter/adp-config", adapter, then_summed(no_config)),
+    Defect("adapter/adp-config", adapter, then_summed(config_cut)),
+    Defect("adapter/adp-coverage", adapter, weights(emptied)),
+    Defect("adapter/adp-coverage", adapter, config(modules_to_save=["score"]), name="head"),
+    Defect("adapter/adp-coverage", adapter, config(use_dora=True), name="magnitudes"),
     Defect("adapter/adp-base-revision", adapter, config(revision=REVISION[::-1])),
     Defect("adapter/adp-shape", adapter, weights(wider)),
     Defect("adapter/adp-rank", adapter, config(r=8), name="rank"),

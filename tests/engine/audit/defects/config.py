@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.engine.audit.build.causal_lm import POSITIONS, causal_lm, then_summed, tied_lm
-from tests.engine.audit.build.families import both_keys, quantised, scaled
+from tests.engine.audit.build.families import both_keys, in_eight_bits, quantised, scaled
 from tests.engine.audit.build.tokenizer import SPECIALS, TURN, VOCAB_SIZE
 from tests.engine.audit.build.weights import Raw, edit_weights, f32
 from tests.engine.audit.given import Defect, Given
@@ -90,11 +90,19 @@ def half_a_config(given: Given) -> None:
     file.write_bytes(file.read_bytes()[:300])
 
 
+def scales_lost(given: Given) -> None:
+    edit_weights(given.root / WEIGHTS, lambda tensors: tensors.__delitem__(f"{UP}.weight_scale_inv"))
+
+
+UP = "model.layers.0.mlp.up_proj"
 LINEAR = {"rope_type": "linear", "factor": 2.0}
 NEW_ROPE = {"rope_type": "default", "rope_theta": 500000.0}
 BITS = {"quant_method": "bitsandbytes", "load_in_4bit": True}
 DEFECTS = (
     _one("cfg-readable", half_a_config),
+    _one("cfg-readable", sets("family_lost", model_type=None)),
+    _one("class-named", sets("class_lost", architectures=None)),
+    _one("quant-scales", scales_lost, build=in_eight_bits),
     _one("rope-vs-base", sets("other_theta", rope_theta=500000.0)),
     _one("rope-vs-base", sets("scaling_added", rope_scaling=LINEAR)),
     _one("rope-vs-base", sets("new_key_with_other_theta", rope_theta=None, rope_parameters=NEW_ROPE)),

@@ -164,6 +164,20 @@ def _one(gate: str, spoil: Callable[[Given], None], *also: str, build: Callable[
     return Defect(f"container/{gate}", build, then_summed(spoil), frozenset(also))
 
 
+def rewritten(metadata: dict[str, str] | None) -> Callable[[Given], None]:
+    def spoil(given: Given) -> None:
+        path = given.root / "model.safetensors"
+        content = path.read_bytes()
+        (length,) = struct.unpack("<Q", content[:8])
+        header = json.loads(content[8 : 8 + length])
+        header["__metadata__"] = metadata
+        kept = {name: entry for name, entry in header.items() if entry is not None}
+        path.write_bytes(container(kept, content[8 + length :]))
+
+    spoil.__name__ = "of_no_library" if metadata is None else "of_another_library"
+    return spoil
+
+
 DEFECTS = (
     _one("lfs-pointer", pointer),
     _one("st-header-length", half_a_header),
@@ -171,6 +185,8 @@ DEFECTS = (
     _one("st-header-json", unknown_dtype, *ABSENCE),
     _one("st-header-json", no_json),
     _one("st-header-json", leading_space),
+    _one("st-framework", rewritten(None)),
+    _one("st-framework", rewritten({"format": "np"})),
     _one("st-duplicate-key", name_twice),
     _one("st-contiguous", overlap, "weights/twin-tensors"),
     _one("st-extent-size", wrong_extent, *ABSENCE),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import shutil
 
+import numpy as np
+
 from tests.engine.audit.build import pickled, weights
 from tests.engine.audit.build.distributed import (
+    RANKS,
     age,
     dcp,
     deepspeed,
@@ -16,6 +19,7 @@ from tests.engine.audit.build.distributed import (
     resume,
     write_metadata,
 )
+from tests.engine.audit.build.weights import f32
 from tests.engine.audit.given import Defect, Given
 
 _PIECES = [((0, 0), (4, 3)), ((4, 0), (4, 3))]
@@ -99,7 +103,34 @@ def _weights_are_older(given: Given) -> None:
     age(given.root / "model.safetensors", 1.1)
 
 
+def _shard_with_nan(given: Given) -> None:
+    """One number of the second shard, changed in place; the whole weights are those of another place."""
+    path = given.root / "step-10" / "__1_0.distcp"
+    content, number = path.read_bytes(), np.float32(14.0).tobytes()
+    assert content.count(number) == 1
+    path.write_bytes(content.replace(number, np.float32(np.nan).tobytes()))
+
+
+def _shards_of_zeros(given: Given) -> None:
+    for rank in range(2):
+        path = given.root / "step-10" / f"__{rank}_0.distcp"
+        numbers = np.arange(12.0 * rank, 12.0 * rank + 12, dtype=np.float32).tobytes()
+        content = path.read_bytes()
+        assert content.count(numbers) == 1
+        path.write_bytes(content.replace(numbers, bytes(len(numbers))))
+
+
+def _master_weights_with_inf(given: Given) -> None:
+    state = optimizer_state([RANKS, RANKS])
+    numbers = np.array([1.0, np.inf, 3.0])
+    state["optimizer_state_dict"]["single_partition_of_fp32_groups"] = [f32(numbers)]
+    pickled.save(rank_file(given.root / "global_step10", 1), state)
+
+
 DEFECTS: tuple[Defect, ...] = (
+    Defect("distributed/state-finite", dcp, _shard_with_nan),
+    Defect("distributed/state-finite", dcp, _shards_of_zeros),
+    Defect("distributed/state-finite", deepspeed, _master_weights_with_inf),
     Defect("distributed/ds-latest", deepspeed, _latest_is_gone, frozenset({"distributed/dist-consolidated-fresh"})),
     Defect("distributed/ds-latest", deepspeed, _latest_is_old),
     Defect("distributed/ds-latest", resume, _latest_is_old),

@@ -91,6 +91,42 @@ def claims_no_rebuild(given: Given) -> None:
     given.intent["index"]["rebuilt_with_this_model"] = False
 
 
+def no_chain(given: Given) -> None:
+    """Only the settings and the card say that the library is to load it."""
+    (given.root / "modules.json").unlink()
+
+
+def card_alone(given: Given) -> Given:
+    for name in ("modules.json", SETTINGS, POOLING):
+        (given.root / name).unlink()
+    return lone(given)
+
+
+def lone(given: Given) -> Given:
+    """Neither base nor index nor a declared interface."""
+    kept = {key: given.intent[key] for key in ("license", "base_model", "dtype")}
+    return Given(given.root, kept)
+
+
+def settings_alone(given: Given) -> Given:
+    no_chain(given)
+    return lone(given)
+
+
+def no_mode(given: Given) -> Given:
+    edit(given.root / POOLING, lambda pooling: pooling.update(pooling_mode_cls_token=False))
+    return lone(given)
+
+
+def prompt_of_no_name(given: Given) -> Given:
+    given.edit_json(SETTINGS, default_prompt_name="search_query")
+    return lone(given)
+
+
+def projection_weightless(given: Given) -> None:
+    (given.root / "2_Dense" / "model.safetensors").unlink()
+
+
 def _defect(gate: str, spoil: Callable[[Given], None], *also: str, build: Any = embedding) -> Defect:
     return Defect(f"embedding/{gate}", build, then_summed(spoil), frozenset(f"embedding/{name}" for name in also))
 
@@ -98,6 +134,16 @@ def _defect(gate: str, spoil: Callable[[Given], None], *also: str, build: Any = 
 DEFECTS: tuple[Defect, ...] = (
     _defect("emb-st-config-present", interface_dropped, "emb-index-fingerprint"),
     _defect("emb-st-config-present", settings_dropped, "emb-prompts", "emb-index-fingerprint"),
+    _defect("emb-st-config-present", settings_alone),
+    _defect("emb-st-config-present", card_alone),
+    _defect("emb-pooling", no_mode),
+    _defect("emb-prompts", prompt_of_no_name),
+    Defect(
+        "embedding/emb-modules",
+        embedding_in_subfolder,
+        then_summed(projection_weightless),
+        frozenset({"embedding/emb-index-fingerprint", "names/params-present"}),
+    ),
     _defect("emb-modules", pooling_folder_lost, "emb-pooling", "emb-dimension"),
     _defect("emb-modules", projection_removed, "emb-dimension", build=embedding_in_subfolder),
     _defect("emb-pooling", mean_instead),

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.engine.audit.build.causal_lm import HIDDEN, LAYERS, causal_lm, sharded_lm, then_summed, tied_lm, write_json
-from tests.engine.audit.build.families import stranger
+from tests.engine.audit.build.families import lone_stranger, stranger
 from tests.engine.audit.build.tokenizer import VOCAB_SIZE
 from tests.engine.audit.build.weights import Raw, bf16, edit_weights
 from tests.engine.audit.given import Defect, Given
@@ -64,6 +64,34 @@ def reward_head(given: Given) -> None:
     random = np.random.default_rng(1)
     head = bf16(random.normal(0, 0.02, (1, HIDDEN)))
     edit_weights(given.root / WEIGHTS, lambda tensors: tensors.update({"score.weight": head}))
+
+
+def peft_prefix(given: Given) -> None:
+    edit_weights(given.root / WEIGHTS, _prefixed("base_model.model."))
+
+
+def peft_prefix_inside(given: Given) -> None:
+    edit_weights(given.root / WEIGHTS, _prefixed("language_model.base_model.model."))
+
+
+def _prefixed(prefix: str) -> Callable[[Tensors], None]:
+    def change(tensors: Tensors) -> None:
+        for name in list(tensors):
+            tensors[prefix + name] = tensors.pop(name)
+
+    return change
+
+
+def unmerged(given: Given) -> None:
+    def change(tensors: Tensors) -> None:
+        for name in [name for name in tensors if name.endswith("q_proj.weight")]:
+            stem = name.removesuffix("weight")
+            tensors[stem + "base_layer.weight"] = tensors.pop(name)
+            for part, shape in (("A", (4, HIDDEN)), ("B", (HIDDEN, 4))):
+                matrix = np.random.default_rng(len(tensors)).normal(0, 0.02, shape)
+                tensors[f"{stem}lora_{part}.default.weight"] = bf16(matrix)
+
+    edit_weights(given.root / WEIGHTS, change)
 
 
 def wider(given: Given) -> None:
@@ -143,13 +171,18 @@ DEFECTS = (
     _one("params-present", dropped, build=tied_lm),
     _one("params-present", dropped, build=stranger),
     _one("params-present", renamed, "names/params-unexpected"),
-    _one("params-unexpected", adapter_left),
+    _one("wrapper-prefix", peft_prefix),
+    _one("wrapper-prefix", peft_prefix_inside, build=lone_stranger),
+    _one("adapter-merged", adapter_left, "names/params-unexpected"),
+    _one("adapter-merged", unmerged, "names/params-present", "names/params-unexpected"),
+    _one("adapter-merged", unmerged, build=lone_stranger),
     _one("params-unexpected", reward_head),
     _one("params-unexpected", reward_head, build=stranger),
     _one("params-shape", wider, "config/cfg-diff-vs-base"),
     _one("params-shape", transposed),
     _one("params-shape", transposed, build=stranger),
     _one("zero-element", not_gathered),
+    _one("zero-element", not_gathered, build=lone_stranger),
     _one("layer-gap", layer_lost, "names/params-present"),
     _one("layer-gap", layer_lost, "names/params-present", build=stranger),
     _one("layer-gap", fewer_layers_stated, "names/params-unexpected", "config/cfg-diff-vs-base"),

@@ -112,6 +112,14 @@ OPEN_AFTER_USER = (
         "{{ ('<|im_start|>' + message['role'] + '\\n' if message['role'] != 'assistant' else '') +",
     )
 )
+
+
+def no_end_declared(given: Given) -> None:
+    """Nobody says which token ends a turn; the marker of the next turn is no stop token."""
+    with_template(NO_END)(given)
+    given.intent["chat"]["end_of_turn_token"] = None
+
+
 DEFECTS: tuple[Defect, ...] = (
     Defect("template/tmpl-present", causal_lm, then_summed(no_template)),
     Defect(
@@ -126,6 +134,7 @@ DEFECTS: tuple[Defect, ...] = (
     Defect("template/tmpl-content-verbatim", causal_lm, template("escaped", ESCAPED)),
     Defect("template/tmpl-content-verbatim", causal_lm, template("system_dropped", NO_SYSTEM)),
     Defect("template/tmpl-end-of-turn", causal_lm, template("no_end", NO_END)),
+    Defect("template/tmpl-end-of-turn", causal_lm, no_end_declared),
     Defect("template/tmpl-eot-in-eos", causal_lm, then_summed(stops_elsewhere)),
     Defect("template/tmpl-generation-prompt", causal_lm, template("no_opening", NO_OPENING)),
     Defect(

@@ -58,6 +58,20 @@ def token_only_in_map(given: Given) -> None:
     (given.root / "added_tokens.json").write_text(json.dumps({"<|tool|>": 288}), "utf-8")
 
 
+def named_and_not_there(given: Given) -> None:
+    given.edit_json("tokenizer_config.json", additional_special_tokens=["<|plugin|>"])
+
+
+def of_newer_library(given: Given) -> None:
+    given.edit_json("tokenizer_config.json", tokenizer_class="TokenizersBackend", backend="tokenizers")
+    given.intent["serving"] = {"transformers": "4.57.1"}
+
+
+def list_of_newer_library(given: Given) -> None:
+    given.edit_json("tokenizer_config.json", extra_special_tokens=[TURN])
+    given.intent["serving"] = {"transformers": "4.51.3"}
+
+
 def two_on_one_id(given: Given) -> None:
     for root in (given.root, given.root.parent / "base"):
         edit(root / TOKENIZER, lambda t: t["added_tokens"][1].update(id=5))
@@ -128,6 +142,9 @@ DEFECTS: tuple[Defect, ...] = (
     Defect("tokenizer/tok-present-loads", causal_lm, then_summed(tokenizer_cut)),
     Defect("tokenizer/tok-special-single", causal_lm, then_summed(end_token_lost), also=_IDS),
     Defect("tokenizer/tok-special-single", causal_lm, then_summed(marker_only_in_text), also=_IDS),
+    Defect("tokenizer/tok-special-single", causal_lm, then_summed(named_and_not_there)),
+    Defect("tokenizer/tok-server-reads", causal_lm, then_summed(of_newer_library)),
+    Defect("tokenizer/tok-server-reads", causal_lm, then_summed(list_of_newer_library)),
     Defect("tokenizer/tok-files-agree", causal_lm, then_summed(flag_differs)),
     Defect("tokenizer/tok-files-agree", causal_lm, then_summed(map_of_before)),
     Defect("tokenizer/tok-files-agree", causal_lm, then_summed(token_only_in_map)),
