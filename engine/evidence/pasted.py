@@ -71,7 +71,7 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 def cut(report: str) -> tuple[str, list[EvidenceFile]]:
     """The writer's own words, and what was pasted as files named after the report: all lines of logs are one.
 
-    The message of an error that is all there is stays with the words as well: no signature knows all of them.
+    A line or two that are all there is stay with the words as well: no signature knows every message.
     """
     lines = report.splitlines()
     tables = _tables(lines)
@@ -81,7 +81,7 @@ def cut(report: str) -> tuple[str, list[EvidenceFile]]:
     kinds = [_TABLE if n in tables else _LOG if one else "" for n, one in enumerate(logged)]
     blocks = list(_blocks(lines, kinds))
     inside = {n for first, last in blocks for n in range(first, last)}
-    quoted = [n for n in inside if _MESSAGE.match(lines[n])] if len(inside) <= _QUOTED else ()
+    quoted = inside if len(inside) <= _QUOTED else ()
     words = [line for n, line in enumerate(lines) if (n not in inside or n in quoted) and not _FENCE.match(line)]
     log = [line for first, last in blocks if first not in tables for line in lines[first:last]]
     texts = [log] if log else []

@@ -163,11 +163,9 @@ class Similarity:
 
 def _counted(lines: Iterable[str], concepts: Concepts) -> Counter[str]:
     """How often each term stands in a document: its words, and what they mean by the lexicon."""
-    counted: Counter[str] = Counter()
-    for line in lines:
-        counted.update(terms(line))
-        counted.update(_NAMES.findall(line))
-        counted.update(concepts(_NAMES.sub(" ", line)))
+    text = "\n".join(lines)
+    counted = Counter([*terms(text), *_NAMES.findall(text)])
+    counted.update(concepts(_NAMES.sub(" ", text)))
     return counted
 
 

@@ -17,7 +17,8 @@ def test_the_example_is_diagnosed(real_client: TestClient) -> None:
     assert answer["causes"]
     total = sum(cause["probability"] for cause in answer["causes"]) + answer["unknown"]["probability"]
     assert total == pytest.approx(1, abs=0.05)
-    assert answer["next_checks"]
+    settled = answer["causes"][0]["probability"] > 0.95  # nothing is left to ask
+    assert answer["next_checks"] or settled
 
 
 def test_small_and_large_bodies_give_the_same_answer(real_client: TestClient) -> None:

@@ -25,7 +25,7 @@ DEMO = Path(__file__).parents[2] / "api" / "static" / "demo"
 
 @pytest.fixture(scope="module")
 def diagnoser() -> Iterator[Diagnoser]:
-    made = Diagnoser(load_knowledge())
+    made = Diagnoser(load_knowledge(), keep=True)
     yield made
     made.close()
 
@@ -87,7 +87,7 @@ def test_same_bytes_under_other_hash_seeds() -> None:
     script = (
         "from pathlib import Path; from engine.diagnose import *; from engine.knowledge.load import load_knowledge;"
         "from engine.model.case import Case;"
-        f"p = Path({str(DEMO)!r}); d = Diagnoser(load_knowledge());"
+        f"p = Path({str(DEMO)!r}); d = Diagnoser(load_knowledge(), keep=True);"
         "print(d.diagnose(Case.model_validate_json((p/'case.json').read_text()),"
         " [EvidenceFile('train.log', path=p/'train.log')]).model_dump_json())"
     )

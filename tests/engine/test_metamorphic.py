@@ -31,7 +31,7 @@ KINDS = st.sampled_from(["measured", "signature", "answer", "observation", "pros
 
 @pytest.fixture(scope="module")
 def diagnoser() -> Iterator[Diagnoser]:
-    made = Diagnoser(load_knowledge(), check=False)
+    made = Diagnoser(load_knowledge(), check=False, keep=True)
     yield made
     made.close()
 

@@ -17,7 +17,7 @@ ELEPHANTS = "the purple elephants of the office sing loudly"
 
 @pytest.fixture(scope="module")
 def diagnoser() -> Iterator[Diagnoser]:
-    made = Diagnoser(load_knowledge(), check=False)
+    made = Diagnoser(load_knowledge(), check=False, keep=True)
     yield made
     made.close()
 

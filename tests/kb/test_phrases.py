@@ -31,7 +31,7 @@ def _entries() -> list[Any]:
 
 @pytest.fixture(scope="module")
 def diagnoser() -> Iterator[Diagnoser]:
-    built = Diagnoser(load_knowledge(), check=False)
+    built = Diagnoser(load_knowledge(), check=False, keep=True)
     yield built
     built.close()
 

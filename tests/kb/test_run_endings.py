@@ -17,7 +17,7 @@ Found = Callable[..., tuple[set[str], set[str]]]
 @pytest.fixture(scope="module")
 def found() -> Iterator[Found]:
     """What the diagnosis of files, given by name as text, finds abnormal, and its context."""
-    diagnoser = Diagnoser(load_knowledge())
+    diagnoser = Diagnoser(load_knowledge(), keep=True)
 
     def run(**texts: str) -> tuple[set[str], set[str]]:
         files = [EvidenceFile(name, data=text.encode()) for name, text in texts.items()]

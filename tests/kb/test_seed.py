@@ -56,7 +56,7 @@ def knowledge() -> Knowledge:
 
 @pytest.fixture(scope="module")
 def diagnoser(knowledge: Knowledge) -> Iterator[Diagnoser]:
-    made = Diagnoser(knowledge)
+    made = Diagnoser(knowledge, keep=True)
     yield made
     made.close()
 

@@ -92,7 +92,7 @@ def onset_problem(diagnosis: Diagnosis, onset: dict[str, Any]) -> str:
 def table(folder: Path) -> Iterator[str]:
     """Lines of the table, one a folder, then one a miss and one a false alarm."""
     symptoms = load_symptoms()
-    diagnoser = Diagnoser(load_knowledge())
+    diagnoser = Diagnoser(load_knowledge(), keep=True)
     rows: dict[str, list[int]] = {}
     notes: list[str] = []
     for sample in load_samples(folder):

@@ -17,7 +17,7 @@ SYMPTOMS = load_symptoms()
 
 @pytest.fixture(scope="module")
 def diagnoser():
-    made = Diagnoser(load_knowledge())
+    made = Diagnoser(load_knowledge(), keep=True)
     yield made
     made.close()
 

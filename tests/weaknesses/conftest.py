@@ -15,7 +15,7 @@ from engine.model.diagnosis import Diagnosis
 @pytest.fixture(scope="session")
 def diagnoser() -> Iterator[Diagnoser]:
     """One engine over the bundled knowledge base."""
-    made = Diagnoser(load_knowledge())
+    made = Diagnoser(load_knowledge(), keep=True)
     yield made
     made.close()
 

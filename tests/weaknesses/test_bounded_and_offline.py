@@ -21,7 +21,7 @@ from engine.diagnose import Diagnoser, EvidenceFile
 from engine.knowledge.load import load_knowledge
 from engine.model.case import Case
 
-diagnoser = Diagnoser(load_knowledge())
+diagnoser = Diagnoser(load_knowledge(), keep=True)
 
 def peak(name):
     diagnosis = diagnoser.diagnose(Case(), [EvidenceFile("train.log", path=Path(name))])
@@ -45,7 +45,7 @@ from engine.diagnose import Diagnoser, EvidenceFile
 from engine.knowledge.load import load_knowledge
 from engine.model.case import Case
 
-diagnoser = Diagnoser(load_knowledge())
+diagnoser = Diagnoser(load_knowledge(), keep=True)
 URL = "http://127.0.0.1:9/run/train.log"
 files = [EvidenceFile(path.name, path=path) for path in sorted(Path(sys.argv[1]).iterdir())]
 for one in files:

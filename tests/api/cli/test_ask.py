@@ -20,7 +20,7 @@ LOG = "step 100 loss 2.1 grad_norm 0.9\nstep 200 loss nan grad_norm inf"
 
 @pytest.fixture(scope="module")
 def diagnoser() -> Iterator[Diagnoser]:
-    made = Diagnoser(load_knowledge(), check=False)
+    made = Diagnoser(load_knowledge(), check=False, keep=True)
     yield made
     made.close()
 

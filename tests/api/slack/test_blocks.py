@@ -143,7 +143,7 @@ def test_a_thousand_diagnoses_are_messages_that_slack_takes(knowledge: Knowledge
 
 @pytest.fixture(scope="module")
 def diagnoser(knowledge: Knowledge) -> Diagnoser:
-    return Diagnoser(knowledge)
+    return Diagnoser(knowledge, keep=True)
 
 
 @pytest.fixture(scope="module")

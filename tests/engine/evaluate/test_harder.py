@@ -28,7 +28,7 @@ FULL = Case.model_validate(
 
 @pytest.fixture(scope="module")
 def diagnoser() -> Iterator[Diagnoser]:
-    made = Diagnoser(load_knowledge(), check=False)
+    made = Diagnoser(load_knowledge(), check=False, keep=True)
     yield made
     made.close()
 

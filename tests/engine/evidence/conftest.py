@@ -157,6 +157,6 @@ def real_reader(real_vocabulary: Vocabulary) -> TextReader:
 
 @pytest.fixture(scope="session")
 def diagnoser(knowledge: Knowledge) -> Iterator[Diagnoser]:
-    made = Diagnoser(knowledge)
+    made = Diagnoser(knowledge, keep=True)
     yield made
     made.close()

@@ -38,11 +38,12 @@ def test_a_reader_reads_the_same_a_second_time(vocabulary) -> None:
     assert [reader.read(report) for report in REPORTS] == [reader.read(report) for report in REPORTS]
 
 
-def test_likeness_from_the_kept_index(knowledge) -> None:
+def test_likeness_from_the_kept_index(knowledge, vocabulary) -> None:
     causes, worth = list(knowledge.active_causes.values()), knowledge.calibration.resemblance
-    index = similarity.index_of(causes, knowledge.findings, knowledge.examples)
+    concepts = TextReader(vocabulary).concepts
+    index = similarity.index_of(causes, knowledge.findings, knowledge.examples, concepts)
     kept = json.loads(json.dumps(index))
     for report in REPORTS:
-        bits = similarity.Similarity(index, worth).bits(report)
+        bits = similarity.Similarity(index, worth, concepts).bits(report)
         assert bits.max() > 0
-        assert bits.tolist() == similarity.Similarity(kept, worth).bits(report).tolist()
+        assert bits.tolist() == similarity.Similarity(kept, worth, concepts).bits(report).tolist()

@@ -94,14 +94,15 @@ def test_lines_of_a_log_are_no_sentences(diagnoser):
 
 
 def test_the_words_around_and_between_are_read(diagnoser):
-    report = f"Loss became NaN on 8 GPUs.\n{KERNEL}\nThe dataloader workers were fine before that.\n{KERNEL}\nThanks"
+    pasted = f"{KERNEL}\n{KERNEL}\nThe dataloader workers were fine before that.\n{KERNEL}"
+    report = f"Loss became NaN on 8 GPUs.\n{pasted}\nThanks"
     words, files = cut(report)
     assert words.splitlines() == [
         "Loss became NaN on 8 GPUs.",
         "The dataloader workers were fine before that.",
         "Thanks",
     ]
-    assert [file.data for file in files] == [f"{KERNEL}\n{KERNEL}".encode()]
+    assert [file.data for file in files] == ["\n".join([KERNEL] * 3).encode()]
     assert {"loss.nan", "gpu.lost"} <= {finding.id for finding in diagnoser.diagnose(Case(report=report)).findings}
 
 
