@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from api.settings import SettingsError
 from api.store import audit_log, jobs
 from api.store.audit_log import Checkpoint
-from engine.audit.signing import AttestError
+from engine.audit.signing import AttestError, public_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +84,7 @@ def check(settings: Settings) -> None:
 
 def _last(folder: Path, key: Path) -> Checkpoint:
     """The newest checkpoint of the folder; that of an empty log if there is none."""
-    public = _public(key.read_bytes())
+    public = public_of(key.read_bytes())
     names = [path.name for path in folder.iterdir() if path.name.endswith(".json")]
     if not names:
         return Checkpoint(0, audit_log.START, 0.0)
@@ -101,14 +101,3 @@ def _sign(checkpoint: Checkpoint, folder: Path, key: Path) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     part.replace(path)
-
-
-def _public(private: bytes) -> bytes:
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
-
-    try:
-        key = load_pem_private_key(private, password=None).public_key()
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise AttestError(f"the key cannot be read: {error}") from None
-    return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)

@@ -1,10 +1,17 @@
 """What every test may ask for."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from engine.diagnose import Diagnoser
 
 # As the command does, before numpy is loaded: threads for small matrices only wait for each other, above all where the
 # tests run on all cores.
@@ -31,3 +38,14 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("needs the folder of reference samples, ../shared, beside the checkout")
     return folder
+
+
+@pytest.fixture(scope="session")
+def diagnoser() -> Iterator[Diagnoser]:
+    """One engine over the bundled knowledge base, whose answers are not held against the reference evaluator."""
+    from engine.diagnose import Diagnoser
+    from engine.knowledge.load import load_knowledge
+
+    made = Diagnoser(load_knowledge(), check=False, keep=True)
+    yield made
+    made.close()

@@ -130,8 +130,9 @@ class Checkpoint:
 
     @cached_property
     def gguf_model(self) -> GgufHeader | None:
-        """The header that describes the model: of several files the first by name."""
-        return next((header for header in self.gguf.values() if header.is_model), None)
+        """The header that describes a model of this kind; of several files the first by name."""
+        found = (header for header in self.gguf.values() if header.is_model)
+        return next(found, None) if self.kind == "gguf" else None
 
     @cached_property
     def weight_map(self) -> dict[str, str]:

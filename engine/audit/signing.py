@@ -10,7 +10,10 @@ import binascii
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
 class AttestError(ValueError):
@@ -35,16 +38,7 @@ def signed(payload: bytes, kind: str, private_key: bytes) -> bytes:
     Raises:
         AttestError: if the key is none.
     """
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    try:
-        key = load_pem_private_key(private_key, password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise AttestError(f"the key cannot be read: {error}") from None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise AttestError("the key is not an Ed25519 private key; make one with `traintriage audit keygen`")
+    key = _private(private_key)
     signature = {"keyid": key_id(_raw(key.public_key())), "sig": _encoded(key.sign(encoding(payload, kind)))}
     envelope = {"payload": _encoded(payload), "payloadType": kind, "signatures": [signature]}
     return json.dumps(envelope, indent=1).encode()
@@ -80,11 +74,22 @@ def opened(envelope: bytes, kind: str, public_key: bytes) -> Opened:
 def keygen() -> tuple[bytes, bytes]:
     """A new Ed25519 key pair as PEM: private, public."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     key = Ed25519PrivateKey.generate()
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return private, key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return private, public_of(private)
+
+
+def public_of(private_key: bytes) -> bytes:
+    """The public key that belongs to a private one, both as PEM.
+
+    Raises:
+        AttestError: if the key is no Ed25519 private key.
+    """
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    return _private(private_key).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
 def encoding(payload: bytes, kind: str) -> bytes:
@@ -95,6 +100,20 @@ def encoding(payload: bytes, kind: str) -> bytes:
 def key_id(raw: bytes) -> str:
     """The name of a public key: SHA-256 of its 32 bytes, in hex."""
     return hashlib.sha256(raw).hexdigest()
+
+
+def _private(pem: bytes) -> Ed25519PrivateKey:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        key = load_pem_private_key(pem, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise AttestError(f"the key cannot be read: {error}") from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise AttestError("the key is not an Ed25519 private key; make one with `traintriage audit keygen`")
+    return key
 
 
 def _raw(key: Any) -> bytes:

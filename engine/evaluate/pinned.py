@@ -42,7 +42,7 @@ def unpinned(root: Path | None = None) -> list[Issue]:
 
 def _values(root: Path | None) -> dict[str, list[float]]:
     """By fact, the numbers that the examples come to."""
-    diagnoser = Diagnoser(load_knowledge(root), check=False)
+    diagnoser = Diagnoser(load_knowledge(root), check=False, keep=True)
     values: dict[str, list[float]] = {}
     try:
         for owned in load_cases(root):

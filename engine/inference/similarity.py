@@ -27,7 +27,7 @@ MAX_TEXT = 20_000
 _HEAVY = 1.0
 _WORDS = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]+")
 # Phrases name concepts in capitals.
-_NAMES = re.compile(r"\b[A-Z][A-Z0-9]*_?[A-Z0-9_]{2,}\b")
+_NAMES = re.compile(r"\b[A-Z][A-Z0-9_]{2,}\b")
 _ENDINGS = ("ings", "ing", "edly", "ed", "es", "s", "ly")
 _COMMON_WORDS = """
 a an and or of to in on at is are was were be been it its this that these those with for from by as not no but

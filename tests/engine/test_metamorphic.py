@@ -5,7 +5,7 @@ Every property is tried on 200 generated inputs, on 2,000 by the marker ``long``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -27,13 +27,6 @@ from tests.effort import effort
 
 NUMBERS = st.integers(min_value=0, max_value=10**6)
 KINDS = st.sampled_from(["measured", "signature", "answer", "observation", "prose"])
-
-
-@pytest.fixture(scope="module")
-def diagnoser() -> Iterator[Diagnoser]:
-    made = Diagnoser(load_knowledge(), check=False, keep=True)
-    yield made
-    made.close()
 
 
 @pytest.fixture(params=[50, pytest.param(effort(80, 2000), marks=pytest.mark.long)])

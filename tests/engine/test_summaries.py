@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from engine.diagnose import Diagnoser
-from engine.knowledge.load import load_knowledge
 from engine.model.base import Lang
 from engine.model.case import Case
 
 ELEPHANTS = "the purple elephants of the office sing loudly"
-
-
-@pytest.fixture(scope="module")
-def diagnoser() -> Iterator[Diagnoser]:
-    made = Diagnoser(load_knowledge(), check=False, keep=True)
-    yield made
-    made.close()
 
 
 def diagnosis(diagnoser: Diagnoser, lang: Lang = "en", **given: Any) -> dict[str, Any]:

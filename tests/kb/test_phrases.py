@@ -6,7 +6,6 @@ as a report and with the rules applied; no ``denies`` (it is said to be absent) 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 import yaml
 
 from engine.diagnose import Diagnoser
-from engine.knowledge.load import load_knowledge
 from engine.model.case import Case
 
 FOLDER = Path(__file__).parent / "phrases"
@@ -27,13 +25,6 @@ def _entries() -> list[Any]:
         for file in sorted(FOLDER.glob("*.yaml"))
         for entry in yaml.safe_load(file.read_text(encoding="utf-8"))
     ]
-
-
-@pytest.fixture(scope="module")
-def diagnoser() -> Iterator[Diagnoser]:
-    built = Diagnoser(load_knowledge(), check=False, keep=True)
-    yield built
-    built.close()
 
 
 def _present(diagnoser: Diagnoser, text: str) -> set[str]:

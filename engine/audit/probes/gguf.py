@@ -28,7 +28,7 @@ MAX_BLOCKS = 10_000
 
 def probe(checkpoint: Checkpoint, ledger: Ledger) -> None:
     """State what the header of the model's file shows; nothing of other kinds."""
-    header = checkpoint.gguf_model if checkpoint.kind == "gguf" else None
+    header = checkpoint.gguf_model
     if header is None:
         return
     ledger.fact("audit.tokenizer.by_pieces", header.fields.get(PREFIX + "model") == "gpt2")

@@ -40,7 +40,7 @@ def _encodes(checkpoint: Checkpoint) -> bool:
 def is_chat(checkpoint: Checkpoint) -> bool:
     """Declared as chat, tuned by a chat paradigm, or shipping a template."""
     intent = checkpoint.intent
-    config, header = checkpoint.tokenizer_config, checkpoint.gguf_model if checkpoint.kind == "gguf" else None
+    config, header = checkpoint.tokenizer_config, checkpoint.gguf_model
     ships = "chat_template.jinja" in checkpoint.folder or bool(config and config.mapping.get("chat_template"))
     ships = ships or (header is not None and GGUF_KEY in header.fields)
     # Encoder-decoders are tuned to a task more often than to chat.

@@ -176,7 +176,7 @@ def _stops(checkpoint: Checkpoint, end: EndOfTurn | None, ledger: Ledger) -> Non
         )
         return
     file, at = "generation_config.json" if checkpoint.generation_config else "config.json", "$.eos_token_id"
-    if checkpoint.kind == "gguf" and checkpoint.gguf_model is not None:
+    if checkpoint.gguf_model is not None:
         file, at = checkpoint.gguf_model.path, "tokenizer.ggml.eos_token_id"
         served = " ".join(map(str, checkpoint.intent.serving.values())).lower()
         ledger.fact("audit.template.end_known_by_text", end.text in _KNOWN_ENDS and "vllm" not in served)

@@ -103,7 +103,7 @@ def _first_module(checkpoint: Checkpoint) -> str:
 
 def _unusable(checkpoint: Checkpoint, files: TokenizerFiles) -> Iterator[Place]:
     name = files.prefix + "tokenizer.json"
-    if not files.vocabularies and checkpoint.gguf_model is not None and checkpoint.kind == "gguf":
+    if not files.vocabularies and checkpoint.gguf_model is not None:
         yield Place(checkpoint.gguf_model.path, TOKENS, "absent", "the tokens of the vocabulary", "format")
     elif not files.vocabularies:
         yield Place(name, "", "no file that holds a vocabulary", "tokenizer.json, or a vocabulary in another form")

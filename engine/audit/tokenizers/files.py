@@ -118,7 +118,7 @@ def tokenizer_files(checkpoint: Checkpoint) -> TokenizerFiles:
 
 
 def _read(checkpoint: Checkpoint) -> TokenizerFiles:
-    if checkpoint.kind == "gguf" and (header := checkpoint.gguf_model) is not None:
+    if (header := checkpoint.gguf_model) is not None:
         from engine.audit.tokenizers.gguf import files_of
 
         return files_of(header)

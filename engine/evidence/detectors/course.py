@@ -72,10 +72,12 @@ def _silence(view: View, out: Collector) -> None:
 def _times(view: View, clock: Series | None) -> Times | None:
     """The times of the records, and the latest that is known: that at which the log was looked at, if it is given."""
     times, as_of = view.context.times, view.context.as_of
+    if as_of is None:
+        return times
     if times is None and clock is not None and len(clock) >= 3:
         times = Times(float(clock.values[-1]), float(np.diff(clock.values).max()), float(clock.values[-1]))
-    if times is None or as_of is None:
-        return view.context.times
+    if times is None:
+        return None
     return replace(times, latest=max(times.latest, as_of if times.last > _YEAR else _of_year(as_of)))
 
 

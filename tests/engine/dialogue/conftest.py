@@ -1,31 +1,26 @@
-"""The bundled knowledge, one engine over it, and questions of each kind."""
+"""The bundled knowledge, questions of each kind, and what is made of a message."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from engine.diagnose import Diagnoser
-from engine.dialogue import Question, question
+from engine.dialogue import Question, Turn, question, understand
 from engine.knowledge.knowledge import Knowledge
 from engine.knowledge.load import load_knowledge
 from engine.model.base import Lang
 from tests.engine.dialogue.talker import Talker
 
+DIVERGES = "loss.diverges"
 Ask = Callable[..., Question]
+Read = Callable[..., Turn]
 
 
 @pytest.fixture(scope="session")
 def knowledge() -> Knowledge:
     return load_knowledge()
-
-
-@pytest.fixture(scope="session")
-def diagnoser(knowledge: Knowledge) -> Iterator[Diagnoser]:
-    made = Diagnoser(knowledge, check=False)
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -48,5 +43,18 @@ def ask(knowledge: Knowledge) -> Ask:
         asked = question({"next_checks": [proposal], "findings": [], "causes": []}, knowledge, lang)
         assert asked is not None
         return asked
+
+    return make
+
+
+@pytest.fixture
+def simple(ask: Ask) -> Question:
+    return ask(DIVERGES)
+
+
+@pytest.fixture
+def read(knowledge: Knowledge) -> Read:
+    def make(text: str, pending: Question | None = None, lang: Lang = "en") -> Turn:
+        return understand(text, pending, knowledge, lang)
 
     return make

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.diagnose import Diagnoser
-from engine.dialogue import Question, Turn, question, understand
+from engine.dialogue import Question, question, understand
 from engine.dialogue.questions import opening
 from engine.knowledge.knowledge import Knowledge
 from engine.knowledge.load import load_knowledge
-from engine.model.base import Lang
 from engine.model.case import Case
-from tests.engine.dialogue.conftest import Ask
+from tests.engine.dialogue.conftest import DIVERGES, Ask, Read
 
-DIVERGES = "loss.diverges"
 LABELS = ("labels.eos-ignored", "labels.eos-not-appended", "labels.eos-cut-off")
 LOG = "2026-05-01 10:00:00 INFO start\nContinue? [y/n]\nno\n2026-05-01 10:00:09 ERROR RuntimeError: boom"
-
-
-Read = Callable[..., Turn]
-
-
-@pytest.fixture
-def simple(ask: Ask) -> Question:
-    return ask(DIVERGES)
 
 
 @pytest.fixture
@@ -39,14 +27,6 @@ def weight(ask: Ask) -> Question:
 @pytest.fixture
 def check(ask: Ask) -> Question:
     return ask("print-token-labels", *LABELS)
-
-
-@pytest.fixture
-def read(knowledge: Knowledge) -> Read:
-    def make(text: str, pending: Question | None = None, lang: Lang = "en") -> Turn:
-        return understand(text, pending, knowledge, lang)
-
-    return make
 
 
 @pytest.mark.parametrize(
@@ -242,116 +222,6 @@ def test_ids_may_be_written_out(read: Read, simple: Question) -> None:
     assert turn.facts == {"run.precision": "fp16"}
     assert turn.findings == {"amp.steps-skipped": "absent"}
     assert turn.evidence == {"report": "the loss is NaN"}
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [("why?", "why"), ("explain that", "why"), ("为什么", "why"), ("how do I check that?", "how"), ("怎么查", "how"),
-     ("how do I fix it?", "remedy"), ("怎么办", "remedy"),
-     ("undo", "undo"), ("sorry, that was wrong", "undo"), ("刚才说错了", "undo"), ("撤回", "undo"),
-     ("what else", "more"), ("还有什么", "more"),
-     ("what else could it be?", "more"), ("其他还有什么", "more"), ("还有别的可能吗", "more"),
-     ("还有其他原因吗？", "more"),
-     ("show me the ranking please", "ranking"), ("排名", "ranking"),
-     ("help", "help"), ("帮助", "help"), ("start over", "restart"), ("重新开始", "restart"), ("bye", "stop"),
-     ("done", "resolve"), ("解决了", "resolve")],
-)  # fmt: skip
-def test_wishes_in_plain_words(read: Read, simple: Question, text: str, kind: str) -> None:
-    turn = read(text, simple)
-    assert turn.command is not None
-    assert turn.command.kind == kind
-    assert not turn.tells_anything
-
-
-@pytest.mark.parametrize(
-    ("text", "kind", "cause"),
-    [("why not bad data pocket", "why-not", "data/bad-data-pocket"),
-     ("why data/bad-data-pocket", "why", "data/bad-data-pocket"),
-     ("why not optimization/lr-too-high?", "why-not", "optimization/lr-too-high"),
-     ("为什么不是峰值学习率过高", "why-not", "optimization/lr-too-high"),
-     ("it was optimization/lr-too-high", "resolve", "optimization/lr-too-high")],
-)  # fmt: skip
-def test_a_cause_by_its_name(read: Read, simple: Question, text: str, kind: str, cause: str) -> None:
-    command = read(text, simple).command
-    assert command is not None
-    assert (command.kind, command.cause) == (kind, cause)
-
-
-def test_a_cause_by_its_place(read: Read, simple: Question) -> None:
-    assert read("why the second", simple).command.place == 2
-
-
-def test_a_cause_in_words_of_ones_own(read: Read, simple: Question) -> None:
-    command = read("the cause was a loose cable", simple).command
-    assert (command.kind, command.cause, command.words) == ("resolve", None, "a loose cable")
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [("it was the nfs mount", "the nfs mount"), ("fixed: a bad data shard", "a bad data shard"),
-     ("原因是网线松了", "网线松了"), ("已解决：学习率太高", "学习率太高")],
-)  # fmt: skip
-def test_a_thing_that_is_no_known_cause_resolves_in_the_persons_words(
-    read: Read, simple: Question, text: str, words: str
-) -> None:
-    turn = read(text, simple)
-    assert (turn.command.kind, turn.command.cause, turn.command.words) == ("resolve", None, words)
-    assert not turn.evidence
-
-
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [("the cause was a bad data shard", "A data shard is damaged"), ("原因是学习率太高", "峰值学习率过高")],
-)
-def test_words_like_several_causes_are_asked_back(read: Read, simple: Question, text: str, title: str) -> None:
-    turn = read(text, simple)
-    assert title in turn.unclear
-    assert (turn.command, turn.evidence) == (None, {})
-
-
-@pytest.mark.parametrize("text", ["the cause is not known yet", "the cause is probably the nfs mount", "原因是未知的",
-                                  "it was the same on the other node"])  # fmt: skip
-def test_what_names_no_cause_resolves_nothing(read: Read, simple: Question, text: str) -> None:
-    assert read(text, simple).command is None
-
-
-@pytest.mark.parametrize(
-    ("text", "state", "cause", "words"),
-    [("yes, it was the learning rate too high", "present", "optimization/lr-too-high", "the learning rate too high"),
-     ("No - it turned out to be optimization/lr-too-high.", "absent", "optimization/lr-too-high",
-      "optimization/lr-too-high"),
-     ("yes, the root cause was a loose cable in rack 7", "present", None, "a loose cable in rack 7"),
-     ("是的，就是峰值学习率过高", "present", "optimization/lr-too-high", "峰值学习率过高"),
-     ("对，是因为峰值学习率过高。", "present", "optimization/lr-too-high", "峰值学习率过高"),
-     ("没有，原因是网线松了", "absent", None, "网线松了")],
-)  # fmt: skip
-def test_an_answer_may_name_the_cause_at_once(
-    read: Read, simple: Question, text: str, state: str, cause: str | None, words: str
-) -> None:
-    turn = read(text, simple)
-    assert turn.findings == {DIVERGES: state}
-    assert (turn.command.kind, turn.command.cause, turn.command.words) == ("resolve", cause, words)
-    assert (turn.evidence, turn.unclear) == ({}, "")
-
-
-@pytest.mark.parametrize(
-    ("text", "note"),
-    [("yes, it was slow before", "it was slow before"), ("yes - it was NaN from step 100", "it was NaN from step 100"),
-     ("yes, it was the nfs mount", "it was the nfs mount"), ("是的，是第 100 步开始的", "是第 100 步开始的"),
-     ("对，是 fp16", "是 fp16")],
-)  # fmt: skip
-def test_an_answer_with_words_that_name_no_cause_keeps_them_as_a_note(
-    read: Read, simple: Question, text: str, note: str
-) -> None:
-    turn = read(text, simple)
-    assert turn.findings == {DIVERGES: "present"}
-    assert (turn.command, turn.evidence) == (None, {"report": note})
-
-
-@pytest.mark.parametrize("text", ["it was the learning rate too high?", "yes, was it optimization/lr-too-high?",
-                                  "是峰值学习率过高吗", "问题是峰值学习率过高吗？", "fixed?", "解决了吗"])  # fmt: skip
-def test_a_question_resolves_nothing(read: Read, simple: Question, text: str) -> None:
-    assert read(text, simple).command is None
 
 
 @pytest.mark.parametrize("text", ["yes\x00", "\x1b[Ayes", "y\x08es"])

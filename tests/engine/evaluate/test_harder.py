@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from engine.diagnose import Diagnoser
 from engine.evaluate.harder import INPUTS, leave_family_out, without
 from engine.evaluate.score import Incident
-from engine.knowledge.load import load_knowledge
 from engine.model.case import Case
 
 FULL = Case.model_validate(
@@ -24,13 +21,6 @@ FULL = Case.model_validate(
         "contrast": [{"dimension": "precision", "good": "bf16", "bad": "fp16"}],
     }
 )
-
-
-@pytest.fixture(scope="module")
-def diagnoser() -> Iterator[Diagnoser]:
-    made = Diagnoser(load_knowledge(), check=False, keep=True)
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize("name", INPUTS)

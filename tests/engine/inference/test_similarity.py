@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from engine.diagnose import Diagnoser
 from engine.evidence.collect import Collector
 from engine.inference.rank import Network, rank
 from engine.inference.similarity import Similarity, index_of, terms
@@ -27,8 +28,8 @@ def test_terms_cut_endings_pair_chinese_and_leave_numbers_out() -> None:
     assert terms("显存泄漏") == ["显存", "存泄", "泄漏"]
 
 
-def test_a_concept_is_the_same_in_both_languages_and_in_other_words() -> None:
-    concepts = Collector(known()[0]).concepts
+def test_a_concept_is_the_same_in_both_languages_and_in_other_words(diagnoser: Diagnoser) -> None:
+    concepts = diagnoser.collector.concepts
     assert set(concepts("cuda out of memory")) & set(concepts("爆显存了"))
     assert set(concepts("the validation loss")) & set(concepts("验证集损失"))
     assert concepts("zyzzyva qwertz") == []

@@ -43,9 +43,9 @@ ENDS = {
     "Go": (
         (
             "panic: runtime error: index out of range [5] with length 3\n\ngoroutine 1 [running]:\nmain.put(...)\n"
-            "\t/usr/lib/go/src/slices/a.go:4\n\t/work/grid.go:17 +0x1d\nexit status 2\n"
+            "\t/usr/lib/go/src/slices/a.go:4\n\t/home/me/grid.go:17 +0x1d\nexit status 2\n"
         ),
-        "at /work/grid.go:17",
+        "at /home/me/grid.go:17",
     ),
     "Rust": ("thread 'main' panicked at src/grid.rs:17:9:\ntable is odd\n", "src/grid.rs:17:9"),
     "shell": ("+ gridctl start\n./run.sh: line 12: gridctl: command not found\n", "gridctl: command not found"),
