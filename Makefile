@@ -1,4 +1,5 @@
 .DEFAULT_GOAL := help
+unexport PYTHONDONTWRITEBYTECODE # what one process has compiled the next ones need not
 .PHONY: help setup dev demo test lint types contracts bench lock clean
 
 help: ## these targets

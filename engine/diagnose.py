@@ -73,6 +73,9 @@ class Diagnoser:
             return cache.kept(kind, knowledge.digest, build) if keep else build()
 
         self.knowledge = knowledge
+        # Plain dictionaries: a case looks into them hundreds of times.
+        self._facts, self._finding_definitions = dict(knowledge.facts), dict(knowledge.findings)
+        self._checks = dict(knowledge.checks)
         self.collector = Collector(knowledge, lambda index: kept("text", index))
         self._derivations = derivations(knowledge)
         self._engine = RuleEngine(RuleBook.compile(rules(knowledge)), check)
@@ -80,9 +83,9 @@ class Diagnoser:
         self._planner = Planner(self._network, knowledge.checks, knowledge.findings)
         causes, findings = self._network.causes, knowledge.findings
         self._templates: dict[Lang, dict[str, CauseTemplate]] = {lang: {} for lang in get_args(Lang)}
-        worth, examples = knowledge.calibration.resemblance, knowledge.examples
+        worth, examples, reports = knowledge.calibration.resemblance, knowledge.examples, knowledge.reports
         concepts = self.collector.concepts
-        index = kept("words", lambda: similarity.index_of(causes, findings, examples, concepts))
+        index = kept("words", lambda: similarity.index_of(causes, findings, examples, reports, concepts))
         self._similarity = Similarity(index, worth, concepts)
 
     @property
@@ -207,11 +210,10 @@ class Diagnoser:
     def _reads_like_one(self, worked: _Worked) -> bool:
         """Whether the report is so like what is written of a cause that it is named though no finding is there.
 
-        Not where something was found in order: what nobody complains of reads like a cause as well.
+        Not where the run was found to do well: what nobody complains of reads like a cause as well.
         """
         if any(
-            one.present and self.knowledge.findings[one.finding].role == "normal"
-            for one in worked.found.concluded.values()
+            one.present and self._finding_definitions[one.finding].reassures for one in worked.found.concluded.values()
         ):
             return False
         return float(worked.ranking.resemblance.max(initial=0.0)) >= self.knowledge.calibration.resemblance.listed_from
@@ -223,7 +225,7 @@ class Diagnoser:
             {fact: settled.value for fact, settled in facts.items()},
             {finding: settled.value for finding, settled in reported.items()},
         )
-        concluded = conclusions(self.knowledge.findings, decisions, facts, reported)
+        concluded = conclusions(self._finding_definitions, decisions, facts, reported)
         return _Findings(facts, derived, decisions, answered_by, concluded)
 
     def _work(self, observed: Observed, own: str | None = None) -> _Worked:
@@ -235,7 +237,8 @@ class Diagnoser:
         observed, found = worked.observed, worked.found
         return Explainer(
             lang, self._templates[lang], worked.ranking, found.concluded, found.facts,
-            self.knowledge.facts, self.knowledge.findings, self.knowledge.checks, _unread(observed),
+            # Plain dictionaries: a case looks into them hundreds of times.
+        self._facts, self._finding_definitions, self._checks, _unread(observed),
             lambda rows: self._similarity.words(observed.text, rows),
         )  # fmt: skip
 
@@ -251,9 +254,9 @@ class Diagnoser:
         derivation = self._derivations[fact]
         return {
             "fact": fact,
-            "title": self.knowledge.facts[fact].title.get(lang),
+            "title": self._facts[fact].title.get(lang),
             "value": number(found.facts[fact].value),
-            "unit": self.knowledge.facts[fact].unit,
+            "unit": self._facts[fact].unit,
             "formula": derivation.text,
             "inputs": {name: number(found.facts[name].value) for name in derivation.facts},
         }

@@ -12,6 +12,7 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from engine.diagnose import Diagnoser
+    from engine.knowledge.knowledge import Knowledge
 
 # As the command does, before numpy is loaded: threads for small matrices only wait for each other, above all where the
 # tests run on all cores.
@@ -41,11 +42,18 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
-def diagnoser() -> Iterator[Diagnoser]:
-    """One engine over the bundled knowledge base, whose answers are not held against the reference evaluator."""
-    from engine.diagnose import Diagnoser
+def knowledge() -> Knowledge:
+    """The bundled knowledge base: loaded once, for it takes a second."""
     from engine.knowledge.load import load_knowledge
 
-    made = Diagnoser(load_knowledge(), check=False, keep=True)
+    return load_knowledge()
+
+
+@pytest.fixture(scope="session")
+def diagnoser(knowledge: Knowledge) -> Iterator[Diagnoser]:
+    """The one engine over the bundled knowledge base; its answers are held against the reference evaluator."""
+    from engine.diagnose import Diagnoser
+
+    made = Diagnoser(knowledge, keep=True)
     yield made
     made.close()

@@ -20,8 +20,8 @@ from api.cli.diagnose import gather
 from api.reports.text import visible
 from engine.diagnose import Diagnoser, EvidenceFile
 from engine.dialogue import Reply, Turn, cause_meant, question, reply, understand
-from engine.dialogue.pasted import looks_pasted
 from engine.evidence.case_file import CaseError, case_from
+from engine.evidence.pasted import looks_logged
 from engine.knowledge.load import load_knowledge
 from engine.knowledge.problems import KbError
 from engine.model.base import Lang, Text
@@ -241,7 +241,7 @@ def _piped(stream: TextIO) -> Iterator[str]:
             fenced = fenced != fence
             if fenced:
                 continue
-        elif looks_pasted(text) or (block and text[:1] in (" ", "\t")):
+        elif looks_logged(text) or (block and text[:1] in (" ", "\t")):
             block.append(text)
             continue
         if block:

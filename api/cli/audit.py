@@ -19,6 +19,7 @@ from engine.audit.decide import Auditor, UnknownPolicyError
 from engine.audit.folder import UnreadableError
 from engine.audit.given import NothingToAuditError, checkpoint_of
 from engine.audit.intent import IntentError
+from engine.audit.template.reading import begin
 from engine.knowledge.cache import cache_folders
 from engine.knowledge.load import load_knowledge
 from engine.knowledge.problems import KbError
@@ -139,6 +140,7 @@ def _told_as_problems() -> Iterator[None]:
 
 
 def _decided(checkpoint: Checkpoint, policy: str | None, overlay: Path | None, lang: Lang) -> AuditResult:
+    begin(checkpoint)  # a process of its own, which gets ready while the knowledge is loaded
     try:
         auditor = Auditor(load_knowledge(overlay=overlay))
     except (KbError, OSError) as error:

@@ -35,10 +35,11 @@ command.add_command(kb_score.fit_command)
 def lint_command(root: Path | None, as_json: bool, errors_only: bool) -> int:
     """Rules about rules: references, types, limits, texts, examples, ids. Exits with 1 if there is an error."""
     from engine.evaluate.pinned import unpinned
-    from engine.knowledge.lint import lint
+    from engine.knowledge.lint import RULES, lint
 
+    rules = [rule for rule in RULES if rule.severity == "error" or not errors_only]
     try:
-        issues = [issue for issue in lint(root) if issue.severity == "error" or not errors_only]
+        issues = lint(root, rules=rules)
         if not errors_only and all(issue.severity == "warning" for issue in issues):
             issues = sorted([*issues, *unpinned(root)])
     except KbError as error:

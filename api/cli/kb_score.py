@@ -51,7 +51,7 @@ def score_command(
     """Score the knowledge base on incidents with confirmed causes (files with `case` and `truth.family`)."""
     knowledge = knowledge_below(root)
     incidents = [replace(one, case=without(one.case, inputs)) for one in _incidents(folder)]
-    diagnoser = Diagnoser(knowledge)
+    diagnoser = Diagnoser(knowledge, keep=True)
     try:
         if leave_family_out:
             _print_left_out(left_out(incidents, diagnoser), as_json, list_all)
@@ -141,7 +141,7 @@ def fit_command(folder: Path | None, root: Path | None, as_json: bool) -> None:
     from engine.evaluate.fit import fit
 
     knowledge = knowledge_below(root)
-    diagnoser = Diagnoser(knowledge)
+    diagnoser = Diagnoser(knowledge, keep=True)
     try:
         examples = _examples(diagnoser, root) + (_incident_examples(diagnoser, folder) if folder else [])
         result = _timed(lambda: fit(examples, knowledge))

@@ -50,7 +50,7 @@ def command(store: str | None, tenant: str, root: Path | None, output: Path | No
         knowledge = load_knowledge(root)
     except KbError as error:
         raise Problem("the knowledge base does not load", str(error)) from None
-    diagnoser = Diagnoser(knowledge, check=False)
+    diagnoser = Diagnoser(knowledge, check=False, keep=True)
     try:
         suggestions = [suggest(case, diagnoser) for case in closed]
     finally:

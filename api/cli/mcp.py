@@ -23,6 +23,7 @@ def command() -> None:
     service, whose cases it shares: TRAINTRIAGE_STORE_URL, TRAINTRIAGE_KNOWLEDGE, TRAINTRIAGE_AUDIT_ROOTS and others.
     """
     from api.settings import Settings, SettingsError
+    from engine.knowledge.problems import KbError
 
     quiet = None if "TRAINTRIAGE_LOG_LEVEL" in os.environ else "warning"  # clients show each line as an error
     try:
@@ -30,7 +31,10 @@ def command() -> None:
         settings = Settings.from_env(os.environ, mcp=True, log_level=quiet)
     except SettingsError as error:
         raise Problem("the tools cannot start so", str(error)) from None
-    asyncio.run(_serve(settings))
+    try:
+        asyncio.run(_serve(settings))
+    except KbError as error:
+        raise Problem("the knowledge base does not load", str(error)) from None
 
 
 async def _serve(settings: Settings) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -23,10 +24,16 @@ def command(host: str | None, port: int | None, workers: int | None, knowledge: 
     TRAINTRIAGE_NAME; see docs/api.md.
     """
     from api.serve import run
-    from api.settings import SettingsError
+    from api.settings import Settings, SettingsError
+    from engine.knowledge.load import load_knowledge
+    from engine.knowledge.problems import KbError
 
     try:
+        # Loaded once before workers start, each of which would fail and be started again; they find it in the cache.
+        load_knowledge(Settings.from_env(os.environ, knowledge=knowledge).knowledge)
         run(host, port, workers=workers, knowledge=knowledge)
+    except KbError as error:
+        raise Problem("the knowledge base does not load", str(error)) from None
     except SettingsError as error:
         raise Problem("the service cannot start so", str(error)) from None
     except OSError as error:

@@ -34,6 +34,7 @@ def command(socket: bool, check: bool) -> None:
     from api.slack.check import reason_unreached, tried
     from api.slack.posts import reason_of
     from api.slack.socket import listen
+    from engine.knowledge.problems import KbError
 
     try:
         settings = Settings.from_env(os.environ)
@@ -43,6 +44,8 @@ def command(socket: bool, check: bool) -> None:
             click.echo(asyncio.run(tried(settings)))
     except SettingsError as error:
         raise Problem("Slack cannot be reached so", str(error)) from None
+    except KbError as error:
+        raise Problem("the knowledge base does not load", str(error)) from None
     except SlackApiError as error:
         raise Problem("Slack refuses", f"{reason_of(error)}; see docs/slack.md") from None
     except OSError as error:

@@ -14,6 +14,8 @@ from api.slack import kit
 from api.slack.kit import Block
 from api.slack.text import bold, clip, escape, listing, plain, quoted, said
 from api.slack.words import percent, say
+from engine.dialogue.endings import confirms
+from engine.dialogue.lead import leads
 from engine.dialogue.model import Ending, Option, Question, Reply
 from engine.dialogue.wording import RISK
 from engine.model.base import Lang
@@ -40,19 +42,30 @@ def diagnosis_message(case_id: str, diagnosis: Mapping[str, Any], reply: Reply, 
         reply: the first words of the dialogue about it: what to ask next, or the end.
     """
     causes = diagnosis["causes"][:CAUSES]
-    title = causes[0]["title"] if causes else say("no-cause", lang)
-    blocks = [kit.header(title)]
+    blocks = [kit.header(_headline(diagnosis, lang))]
     if not causes:
         blocks.append(lines_block([said(diagnosis["summary"], 600)], lang, SMALL))
     blocks += [_cause(place, cause, case_id, lang) for place, cause in enumerate(causes, 1)]
     blocks.append(kit.context(*_unknown(diagnosis, lang)))
     if reply.ending is not None:
-        blocks += remedy_blocks(reply.ending, lang)
+        blocks += remedy_blocks(reply.ending, reply.question, lang)
     blocks += question_blocks(case_id, reply.question, lang)
     if causes:
         blocks += lead_buttons(case_id, causes[0]["id"], lang)
     blocks.append(kit.context(say("footer", lang, case=case_id[:8])))
     return Message(plain(diagnosis["summary"], TEXT), blocks)
+
+
+def _headline(diagnosis: Mapping[str, Any], lang: Lang) -> str:
+    """The cause in front, as surely as it is known: who reads no further must not take a guess for the answer."""
+    if not diagnosis["causes"]:
+        return say("no-cause", lang)
+    lead = diagnosis["causes"][0]
+    if leads(diagnosis) is not None:
+        return str(lead["title"])
+    if diagnosis["unknown"]["probability"] >= lead["probability"]:
+        return say("undecided", lang)
+    return say("perhaps", lang, title=lead["title"])
 
 
 def chance(probability: float) -> str:
@@ -75,6 +88,8 @@ def _cause(place: int, cause: Mapping[str, Any], case_id: str, lang: Lang) -> Bl
     shown = cause["evidence_for"][:EVIDENCE]
     for evidence in shown:
         lines += evidence_lines(evidence)
+    if not shown and cause["resembles"] > 0:
+        lines.append(say("alike", lang))
     if len(cause["evidence_for"]) > len(shown):
         lines.append(say("more", lang, count=len(cause["evidence_for"]) - len(shown)))
     lines += [f"– {say('against', lang, what=said(item['because']))}" for item in cause["evidence_against"][:2]]
@@ -112,10 +127,10 @@ def _unknown(diagnosis: Mapping[str, Any], lang: Lang) -> list[str]:
     return texts
 
 
-def remedy_blocks(ending: Ending, lang: Lang) -> list[Block]:
-    """How to make sure of the cause that questions have led to, and what to do about it."""
+def remedy_blocks(ending: Ending, asked: Question | None, lang: Lang) -> list[Block]:
+    """How to make sure of the cause that questions have led to, unless that is ``asked`` next, and what to do."""
     blocks: list[Block] = []
-    if (check := ending.confirm) is not None:
+    if (check := ending.confirm) is not None and not confirms(ending, asked):
         lines = [say("confirm", lang, what=said(check.title, 300)), said(check.how, 600)]
         lines += [listing(command) for command in list(check.commands.values())[:1]]
         blocks.append(lines_block(lines, lang, CHECK))

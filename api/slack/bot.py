@@ -27,7 +27,7 @@ from api.slack.posts import THREAD, reason_of, ref_of, spoken
 from api.slack.words import say
 from api.store import cases as rows
 from api.store import jobs
-from engine.dialogue import question
+from engine.dialogue import question_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -216,8 +216,7 @@ class Bot:
             cause = str(value.get("k"))
             title = next((item["title"] for item in diagnosis["causes"] if item["id"] == cause), "")
             return modals.resolve_form(view.id, thread, (cause, title) if title else None, lang)
-        planned = [item for item in diagnosis["next_checks"] if item["id"] == value.get("q")]
-        asked = question({**diagnosis, "next_checks": planned}, knowledge, lang)
+        asked = question_of(str(value.get("q")), diagnosis, knowledge, lang)
         return None if asked is None else modals.ran_form(view.id, thread, asked, knowledge, lang)
 
     async def _case(self, body: Body, value: Mapping[str, Any] | str) -> CaseView | None:

@@ -47,9 +47,10 @@ def reply_message(case_id: str, reply: Reply, told: Sequence[str], who: str, lan
         for place, item in enumerate(reply.ranking[:SHOWN], 1)
     ]
     if ranking:
+        ranking.append(f"_{say('nobody', lang, percent=chance(reply.unknown))}_")
         blocks.append(lines_block(ranking, lang, SMALL))
     if reply.ending is not None:
-        blocks += remedy_blocks(reply.ending, lang)
+        blocks += remedy_blocks(reply.ending, reply.question, lang)
     blocks += question_blocks(case_id, reply.question, lang)
     if reply.ranking:
         blocks += lead_buttons(case_id, reply.ranking[0].cause, lang)

@@ -16,6 +16,12 @@ _SENTENCES: Mapping[str, Words] = MappingProxyType(
     {
         "more": Words("_… {count} more_", "_… 另有 {count} 项_"),
         "no-cause": Words("No known cause fits", "没有已知原因吻合"),
+        "undecided": Words("The cause is not clear yet", "原因尚不明确"),
+        "perhaps": Words("Perhaps: {title}", "可能：{title}"),
+        "alike": Words(
+            "_no finding yet: the words resemble what is written of it_", "_尚无发现支持：措辞与该原因的描述相近_"
+        ),
+        "nobody": Words("none of the known causes  {percent}", "不在已知原因之内  {percent}"),
         "unknown": Words("*{percent} unknown:* {why}", "*未知 {percent}：* {why}"),
         "would-help": Words("What would help: {what}", "有帮助的信息：{what}"),
         "trial": Words("on trial", "试用中"),

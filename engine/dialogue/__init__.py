@@ -5,12 +5,12 @@ diagnoses anew, and ``reply`` puts the change, the next question or the end into
 """
 
 from engine.dialogue.model import Command, Ending, Move, Option, Question, Reply, Turn
-from engine.dialogue.questions import question
+from engine.dialogue.questions import question, question_of
 from engine.dialogue.replying import reply
 from engine.dialogue.understanding import understand
 from engine.dialogue.wishes import cause_meant
 
 __all__ = [
-    "Command", "Ending", "Move", "Option", "Question", "Reply", "Turn", "cause_meant", "question", "reply",
-    "understand",
+    "Command", "Ending", "Move", "Option", "Question", "Reply", "Turn", "cause_meant", "question", "question_of",
+    "reply", "understand",
 ]  # fmt: skip

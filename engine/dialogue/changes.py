@@ -37,7 +37,7 @@ class Change:
     def understood(self) -> Iterator[str]:
         """A line for everything that was understood, and for what was not."""
         turn, knowledge, lang = self.turn, self.knowledge, self.lang
-        words = turn.text if len(turn.text) <= QUOTE else f"{turn.text[: QUOTE - 1]}…"
+        words = _cut(turn.text)
         for finding, state in turn.findings.items():
             title = knowledge.findings[finding].title.get(lang)
             yield say("answered", lang, words=words, title=title, state=say(state, lang))
@@ -47,19 +47,19 @@ class Change:
         for passed in turn.passed:
             if passed in knowledge.checks:
                 yield say("passed", lang, title=knowledge.checks[passed].title.get(lang))
-        yield from self._evidence(words)
+        yield from self._evidence()
         yield from self._contradictions()
         for what in turn.not_understood:
             yield say("not-understood", lang, what=what)
 
-    def _evidence(self, words: str) -> Iterator[str]:
+    def _evidence(self) -> Iterator[str]:
         if self.turn.evidence:
             read = list(self._read())
             yield from read[:SHOWN_READ]
             if len(read) > SHOWN_READ:
                 yield say("read-more", self.lang, count=len(read) - SHOWN_READ)
             if not read:
-                yield say("read-nothing", self.lang, words=words)
+                yield say("read-nothing", self.lang, words=_cut(self.turn.evidence.get("report") or self.turn.text))
         if self.turn.expects_file and not self._files_came():
             yield say("no-file", self.lang)
 
@@ -71,6 +71,10 @@ class Change:
             if finding["id"] not in known:
                 known.update(finding["facts"])
                 yield say("read", self.lang, because=finding["because"])
+        for item in _absent(self.after):
+            if item["finding"] not in known:
+                known.update([item["finding"], *item["facts"]])
+                yield say("read", self.lang, because=item["because"])
         for fact in self.after["facts"]:
             derived = any(source["kind"] == "derived" for source in fact["sources"])
             if fact["id"] not in known and not derived:
@@ -131,14 +135,24 @@ class Change:
         return title if state == "present" else say("not-so", self.lang, title=title)
 
 
+def _cut(words: str) -> str:
+    return words if len(words) <= QUOTE else f"{words[: QUOTE - 1]}…"
+
+
+def _absent(diagnosis: Diagnosed) -> list[Diagnosed]:
+    """What was found not to be so, of all that speaks for or against a cause, each finding once."""
+    items = [item for cause in diagnosis["causes"] for item in evidence_of(cause) if item["state"] == "absent"]
+    return list({item["finding"]: item for item in items}.values())
+
+
 def evidence_of(cause: Diagnosed) -> list[Diagnosed]:
     """What speaks for and against a cause of a diagnosis."""
     return [*cause["evidence_for"], *cause["evidence_against"]]
 
 
 def grounds(item: Diagnosed, lang: Lang) -> str:
-    """Why a piece of evidence holds; of what was answered the title says it, and the quote would be an id."""
-    if item["sources"] and all(map(is_answer, item["sources"])):
+    """Why a piece of evidence holds; of what was answered first the title says it, and the quote would be an id."""
+    if item["sources"] and is_answer(item["sources"][0]):
         return str(item["title"]) if item["state"] == "present" else say("not-so", lang, title=item["title"])
     return str(item["because"])
 
@@ -159,7 +173,8 @@ def is_answer(source: Diagnosed) -> bool:
 
 
 def _known(diagnosis: Diagnosed) -> set[str]:
-    return {item["id"] for key in ("findings", "context", "facts") for item in diagnosis[key]}
+    known = {item["id"] for key in ("findings", "context", "facts") for item in diagnosis[key]}
+    return known | {item["finding"] for item in _absent(diagnosis)}
 
 
 def _shown(value: object, unit: str | None, lang: Lang) -> str:

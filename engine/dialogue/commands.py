@@ -30,24 +30,39 @@ _PHRASES: dict[CommandKind, tuple[str, ...]] = {
         r"(?:会不会|有没有可能|是不是可能)(?:是|因为)?(?P<cause>.+?)",
     ),
     "why": (
-        r"why|how so|explain(?: (?:that|this|it|why))?|why (?:is it|do you think (?:so|that)|that|this|so)",
+        r"why|how so|explain(?: (?:that|this|it|why))?|why (?:is it|do you think (?:so|that|it is that)|that|this|so)",
+        r"(?:what|how) (?:makes you (?:say|think) (?:so|that|this|it)|do you know)|based on what|says who",
         r"what is (?:the|your) (?:evidence|reason|proof)",
         r"(?:why|explain) (?P<cause>.+?)",
-        r"(?:这是)?(?:为什么|为何|为啥|凭什么)呢?|(?:依据|理由)(?:是什么)?|解释(?:一下)?",
+        r"(?:这是)?(?:为什么|为何|为啥|凭什么)(?:这么|这样)?(?:说|认为|判断|想)?呢?|(?:依据|理由)(?:是什么)?|解释(?:一下)?",
         r"(?:为什么|为何|为啥|凭什么)(?:说?是)(?P<cause>.+?)",
         r"解释(?:一下)?(?P<cause>.+?)",
     ),
     "how": (
         (
-            r"how(?: (?:do|can|should|would|to|could)(?: (?:i|we|you))? (?:check|find|see|tell|test|know|do|verify)"
-            r"(?: out)?(?: (?:that|this|it))?)?"
+            r"how(?: exactly)?(?: (?:do|can|should|would|to|could)(?: (?:i|we|you|one))?"
+            r" (?:check|find|see|tell|test|know|do|verify|measure|look)(?: (?:out|for|at))?"
+            r"(?: (?:that|this|it|those))?)?"
         ),
-        r"(?:怎么|如何|怎样)(?:查|看|检查|确认|判断|做|知道|测)(?:这个|它|呢)?",
+        (
+            r"where (?:do|can|should|would|to)(?: (?:i|we))? (?:look|find|see|check|get)(?: (?:for|at))?"
+            r"(?: (?:that|this|it))?"
+        ),
+        r"(?:what|which) commands?(?: (?:do|should|can) (?:i|we) (?:run|use))?",
+        r"(?:这个|那)?(?:要|该|应该)?(?:怎么|如何|怎样|咋)(?:查|看|检查|确认|判断|做|知道|测|验证)(?:这个|它|呢|啊)?",
+        r"(?:在|去|从)?(?:哪里|哪儿|哪)(?:可以|能)?(?:看|查|找)(?:到|呢|啊)?|(?:用|跑)?(?:什么|哪个)命令(?:查|看)?(?:呢|啊)?",
     ),
     "remedy": (
         r"how (?:do|can|should|to|would)(?: (?:i|we|you))? (?:fix|repair|solve|cure|resolve)(?: (?:that|this|it))?",
-        r"what (?:should|can|do) (?:i|we) do(?: now| next| about it)?|what is the (?:fix|remedy|solution)|fix it",
-        r"(?:那)?(?:怎么办|(?:怎么|如何|怎样)(?:修|解决|处理|修复)(?:它|这个)?|该怎么做|有什么(?:办法|解决办法))",
+        (
+            r"what (?:should|can|do|must|would) (?:i|we|you) (?:do|change|try|suggest)"
+            r"(?: now| next| about (?:it|that|this))?"
+        ),
+        r"(?:what is (?:the|a|your)|any|a) (?:fix|remedy|solution|workaround)|what now|fix it",
+        (
+            r"(?:那|现在)?(?:我)?(?:怎么办|咋办|(?:要|该|应该)?(?:怎么|如何|怎样|咋)(?:修|改|解决|处理|修复)(?:它|这个|呢|啊)?"
+            r"|(?:该|要)怎么做|有什么(?:办法|解决办法|建议))"
+        ),
     ),
     "undo": (
         r"(?:undo|revert|retract)(?: (?:that|it|the last(?: (?:one|answer))?|my last answer|last))?",
@@ -73,7 +88,7 @@ _PHRASES: dict[CommandKind, tuple[str, ...]] = {
             r"(?:(?:show|give|tell|print|list)(?: me)? )?(?:(?:the|your|current) )*"
             r"(?:rankings?|status|causes|candidates|list|summary|diagnosis|hypotheses|overview)(?: so far)?"
         ),
-        r"where are we|what do you (?:think|know|have)(?: so far)?|what is it|what'?s most likely|so far",
+        r"where are we|what do you (?:think|know|have)(?: so far)?|what is it|what is most likely|so far",
         r"what is the (?:root |likely )?cause|(?:根本)?(?:原因|根因)是(?:什么|啥)",
         (
             r"(?:显示|看看|给我看|列出|看一下|给出)?(?:当前|目前|现在)?的?"
@@ -113,7 +128,9 @@ _PATTERNS = tuple(
 )
 _CHINESE = frozenset(["chinese", "中文", "汉语"])
 _POLITE_START = re.compile(
-    r"(?:/|(?:ok(?:ay)?|please|hey|hi|well|and|but|so|then)(?:, ?| )|(?:请问?|那么?)[,，]?)+", re.IGNORECASE
+    r"(?:/|(?:ok(?:ay)?|please|hey|hi|well|and|but|so|then|hm+|um+|uh+|er+|sorry|thanks|great)(?:, ?|\.+ ?| )"
+    r"|(?:请问?|那么?|呃+|嗯+|额)[,，]?)+",
+    re.IGNORECASE,
 )
 _POLITE_END = re.compile(r"[ ,，]*(?:please|thanks?|thank you|谢谢)?[ .!?。！？…]*$", re.IGNORECASE)
 _PLACE = re.compile(
@@ -136,6 +153,7 @@ _NO_CAUSE = re.compile(
     re.IGNORECASE,
 )
 """What "the cause is" is followed by where nobody knows it: a guess resolves nothing."""
+_SHORT_IS = re.compile(r"\b(what|how|where|who|why)'s\b", re.IGNORECASE)
 _QUESTION_END = re.compile(r"[?？吗么呢][ .!。！]*$")
 """A question resolves nothing: "it was the cable?"."""
 _POINTS = frozenset(
@@ -166,7 +184,7 @@ def read_command(words: str, knowledge: Knowledge, lang: Lang) -> Wanted | None:
     """The command that the words are; None if they tell or answer something instead."""
     if len(words) > MAX_COMMAND or "\n" in words.strip():
         return None
-    text = " ".join(plain(words).split())
+    text = _SHORT_IS.sub(r"\1 is", " ".join(plain(words).split()))
     asks = _QUESTION_END.search(text) is not None
     start = _POLITE_START.match(text)
     text = _POLITE_END.sub("", text[start.end() :] if start else text)

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.dialogue.changes import grounds
+from engine.dialogue.lead import decided, leads
 from engine.dialogue.model import Confirmation, Ending, Question, Remedy
 from engine.dialogue.questions import cause_title, effort
 from engine.knowledge.knowledge import Knowledge
 from engine.model.base import Lang
-
-DECIDED = 0.8
-"""From this probability on the lead is decided. Of 407 simulated cases, each with findings drawn by the frequencies of
-its cause, 77 % came to such a lead, and 99.7 % of these leads were of the true family; a bar of 0.7 decides 80 % and is
-wrong twice as often, one of 0.9 is never wrong and leaves a third undecided. Real reports are less regular."""
+from engine.model.kb import Check
 
 MAX_PASSED = 8
 """After so many questions that could not be answered the dialogue says that it does not know: whoever has no way to
 look gains more from fetching a log than from further questions."""
+
+ENOUGH_PASSED = 2
+"""After so many, a lead that rests on the likeness of the words more than on evidence is told as it stands."""
 
 SHOWN_EVIDENCE = 3
 SHOWN_REMEDIES = 2
@@ -36,13 +36,24 @@ def ending(
     lead = diagnosis["causes"][0] if diagnosis["causes"] else None
     if not diagnosis["findings"]:  # nobody has said what is wrong
         return _unknown(diagnosis) if passed else None
-    if lead is not None and lead["probability"] >= DECIDED:
-        return _decided(lead, diagnosis, knowledge, lang)
+    if lead is not None and _is_decided(diagnosis, pending, passed):
+        return _decided(lead, pending, diagnosis, knowledge, lang)
     if pending is not None and passed < MAX_PASSED:
         return None
     if lead is None or diagnosis["unknown"]["probability"] >= lead["probability"]:
         return _unknown(diagnosis)
     return _open(lead, diagnosis, knowledge, lang)
+
+
+def confirms(end: Ending, pending: Question | None) -> bool:
+    """Whether what is asked next is the check that confirms the cause: it is told once then."""
+    return end.confirm is not None and pending is not None and pending.id == end.confirm.id
+
+
+def _is_decided(diagnosis: Mapping[str, Any], pending: Question | None, passed: int) -> bool:
+    if decided(diagnosis) is not None:
+        return True
+    return leads(diagnosis) is not None and (pending is None or passed >= ENOUGH_PASSED)
 
 
 def _unknown(diagnosis: Mapping[str, Any]) -> Ending:
@@ -58,7 +69,13 @@ def _would_help(diagnosis: Mapping[str, Any]) -> tuple[str, ...]:
     return (*checks, *(f"{gap['what']}: {gap['why']}" for gap in diagnosis["coverage"]["not_judged"]))
 
 
-def _decided(lead: Mapping[str, Any], diagnosis: Mapping[str, Any], knowledge: Knowledge, lang: Lang) -> Ending:
+def _decided(
+    lead: Mapping[str, Any],
+    pending: Question | None,
+    diagnosis: Mapping[str, Any],
+    knowledge: Knowledge,
+    lang: Lang,
+) -> Ending:
     return Ending(
         kind="cause",
         cause=lead["id"],
@@ -66,7 +83,7 @@ def _decided(lead: Mapping[str, Any], diagnosis: Mapping[str, Any], knowledge: K
         probability=lead["probability"],
         expected=lead["expected"],
         evidence=tuple(grounds(item, lang) for item in lead["evidence_for"][:SHOWN_EVIDENCE]),
-        confirm=_confirmation(lead, diagnosis, knowledge, lang),
+        confirm=_confirmation(lead, pending, diagnosis, knowledge, lang),
         remedies=remedies_of(lead),
     )
 
@@ -91,18 +108,24 @@ def _open(lead: Mapping[str, Any], diagnosis: Mapping[str, Any], knowledge: Know
 
 
 def _confirmation(
-    lead: Mapping[str, Any], diagnosis: Mapping[str, Any], knowledge: Knowledge, lang: Lang
+    lead: Mapping[str, Any],
+    pending: Question | None,
+    diagnosis: Mapping[str, Any],
+    knowledge: Knowledge,
+    lang: Lang,
 ) -> Confirmation | None:
-    """The cheapest of the cause's own checks that settles something it shows and that is not known yet."""
+    """The check of the cause's own that is asked next; else the cheapest that settles what it shows and is unknown."""
     cause = knowledge.causes.get(lead["id"])
     if cause is None:
         return None
-    known = {item["finding"] for item in (*lead["evidence_for"], *lead["evidence_against"])}
-    known |= {item["id"] for item in (*diagnosis["findings"], *diagnosis["context"])}
-    open_ = {link.finding for link in cause.shows} - known
-    checks = [knowledge.checks[id_] for id_ in cause.checks if id_ in knowledge.checks]
-    telling = [check for check in checks if open_.intersection(check.settles)]
-    check = min(telling, key=effort, default=None)
+    if pending is not None and pending.id in cause.checks:
+        check: Check | None = knowledge.checks[pending.id]
+    else:
+        known = {item["finding"] for item in (*lead["evidence_for"], *lead["evidence_against"])}
+        known |= {item["id"] for item in (*diagnosis["findings"], *diagnosis["context"])}
+        open_ = {link.finding for link in cause.shows} - known
+        checks = [knowledge.checks[id_] for id_ in cause.checks if id_ in knowledge.checks]
+        check = min((check for check in checks if open_.intersection(check.settles)), key=effort, default=None)
     if check is None:
         return None
     return Confirmation(

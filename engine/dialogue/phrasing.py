@@ -40,15 +40,20 @@ _OPEN: tuple[tuple[Word, str], ...] = (
 
 # An answer only as a clause of its own: "right", but not "right after the restart it failed".
 _CLAUSE: tuple[tuple[Word, str], ...] = (
-    ("unknown", r"unknown|unclear|maybe|perhaps|possibly|hard to (?:say|tell)|who knows|uncertain|\?+"),
+    ("unknown", (
+        r"unknown|unclear|maybe|perhaps|possibly|hard to (?:say|tell)|who knows|uncertain|\?+|beats me"
+        r"|not that (?:i|we) (?:know(?: of)?|am aware(?: of)?)"
+        rf"|{_I}(?:have ?n[o']?t|have not|did ?n[o']?t|did not|never) (?:(?:checked|looked|tried|tested|measured)"
+        r"|(?:check|look|try|test|measure))(?: (?:that|this|it|yet|into|at|for|so far))*"
+    )),
     ("skip", (
         r"skip(?: (?:it|this|that))?(?: (?:one|question))?|skip the question|pass|next(?: question| one)?|not now|later"
         r"|no time(?: for (?:that|this|it))?|n/?a"
     )),
     ("guess", (
         r"(?:i|we) (?:think|guess|believe|suppose|assume)(?: so| not| yes| no)?|(?:probably|likely|presumably)"
-        r"(?: yes| no| not| so)?|unlikely|maybe (?:yes|no)|(?:kind|sort) of|sometimes|partly|partially|yes and no|both"
-        r"|(?:it )?depends|almost"
+        r"(?: yes| no| not| so)?|unlikely|maybe (?:yes|no)|(?:kind|sort) of|kinda|sorta|sometimes|partly|partially"
+        r"|yes and no|both|(?:it )?depends|almost"
     )),
     ("wrong", r"wrong|incorrect|that'?s wrong|not right"),
     ("heard", r"not yet|ok|okay|fine|i see|got it|thanks?|thank you|great|good|cool"),
@@ -65,8 +70,9 @@ _CLAUSE: tuple[tuple[Word, str], ...] = (
 
 _HAN_ANSWERS: tuple[tuple[Word, str], ...] = (
     ("unknown", (
-        r"(?:我|我们)?(?:真的|完全|也|还|暂时)*(?:不知道|不清楚|不确定|不晓得|不了解|不太清楚|不太确定|说不清|说不准|不好说"
-        r"|没法确定|没法判断|无法确定|无法判断|没注意|没看|记不清|不记得)|未知|也许|或许"
+        r"(?:我|我们)?(?:真的|完全|也|还|暂时|没|都)*(?:不知道|不清楚|不确定|不晓得|不了解|不太清楚|不太确定|说不清|说不准|不好说"
+        r"|没法确定|没法判断|无法确定|无法判断|没注意|没看|没查|没测|没试|没确认|记不清|不记得|不懂|不太懂|看不出来?)过?"
+        r"|未知|也许|或许"
     )),
     ("skip", (
         r"跳过(?:这个|这题)?|下一个|下一题|略过|先不(?:看|查|做|管)|以后再(?:说|看)"
@@ -82,7 +88,7 @@ _HAN_ANSWERS: tuple[tuple[Word, str], ...] = (
         "no",
         (
             r"否|不|(?:不是|没有|不会)的?|没|无|不能|不存在|并没有|并不(?:是|会)?|从来没有|从没有?|完全没有|肯定(?:不是|没有)"
-            r"|没(?:有?出现|有?发生|有?变|有?做|有?用|有?开|有?启用|有?改)过?"
+            r"|没有?(?:看到|见到|见过|发现|观察到)|没(?:有?出现|有?发生|有?变|有?做|有?用|有?开|有?启用|有?改)过?"
         ),
     ),
     (
@@ -97,9 +103,8 @@ _HAN_ANSWERS: tuple[tuple[Word, str], ...] = (
 _JOINS = r"(?:and|but|because|since|so|though|although|however)\b"
 _JOINS_HAN = "(?:但是?|而且|因为|不过|并且|所以|可是|同时|另外|只是|然后)"
 _END = rf"(?=\s*(?:$|[,.;:!?)…，。；：！？]|[-–—]\s|{_JOINS}))"
-_END_HAN = (
-    rf"(?=[吧啊呀呢哦哈啦嘛的了]{{0,2}}\s*(?:$|[,.;:!?…，。；：！、？—-]|{_JOINS_HAN}|它|我|那|这|后来|其实|谢谢))"
-)
+_PARTICLE = "[吧啊呀呢哦哈啦嘛的了诶欸耶咯哟噢喔]"
+_END_HAN = rf"(?={_PARTICLE}{{0,2}}\s*(?:$|[,.;:!?…，。；：！、？—-]|{_JOINS_HAN}|它|我|那|这|后来|其实|谢谢))"
 _WORD_END = r"(?![\w'])"
 
 _HEADS = tuple(
@@ -116,7 +121,7 @@ _GOES_ON = re.compile(
 )
 """What may follow "no" for it to be an answer: "no it does not", but never "no NaN so far"."""
 
-_PARTICLES = re.compile(r"[吧啊呀呢哦哈啦嘛的了]{1,2}(?![\u4e00-\u9fff])")
+_PARTICLES = re.compile(rf"{_PARTICLE}{{1,2}}(?![\u4e00-\u9fff])")
 _SEPARATOR = re.compile(r"[\s,.;:!?，。；：！？、–—-]+")
 _FILLER = re.compile(
     rf"(?:(?:{_SUBJECT} (?:{_VERB}(?: not)?|{_BARE_VERB}n'?t)|thanks?|thank you|please|sorry|谢谢|抱歉)"
@@ -133,8 +138,9 @@ _NEXT_CLAUSE = re.compile(r"[,.;，。；]|\bbut\b|但", re.IGNORECASE)
 
 _BARE_NO = re.compile(rf"(?:no+|nope|nah|n|not really){_END}|(?:没有?|无|并没有){_END_HAN}", re.IGNORECASE)
 _NEGATIVE_ASK = re.compile(
-    r"^(?:is|are|was|were|do|does|did|has|have|can)\b(?:\W+\w+){0,4}?\W+(?:no|not|neither|never|nothing)\b"
-    r"|是否(?:[^，？]{0,8}?)(?:没有|没|未|无|不(?!同|一致))",
+    r"^(?!(?:are|is) there (?:\w+ ){1,2}(?:that|which|who)\b)"
+    r"(?:is|are|was|were|do|does|did|has|have|can)\b(?:\W+\w+){0,4}?\W+(?:no|not|neither|never|nothing)\b"
+    r"|是否(?!有|存在)(?:[^，？]{0,8}?)(?:没有|没|未|无|不(?!同|一致))",
     re.IGNORECASE,
 )
 
@@ -169,8 +175,12 @@ def is_bare_no(words: str) -> bool:
 
 def _left(word: Word, rest: str) -> str:
     """The rest of a sentence without separators, conjunctions and words that only repeat the answer."""
-    rest = _cut(_SEPARATOR, _cut(_PARTICLES, rest))
-    if word in ("unknown", "skip") and _WHETHER.match(rest):  # "not sure whether ...": that is what is not known
+    rest = _cut(_PARTICLES, rest)
+    ends = rest.lstrip()[:1] in ",.;:!?，。；：！？"
+    rest = _cut(_SEPARATOR, rest)
+    if (
+        word in ("unknown", "skip") and not ends and _WHETHER.match(rest)
+    ):  # "not sure whether ...": that is what is not known
         clause = _NEXT_CLAUSE.search(rest)
         rest = _cut(_SEPARATOR, rest[clause.end() :]) if clause else ""
     rest = _cut(_JOIN, _cut(_FILLER, _cut(_JOIN, rest)))

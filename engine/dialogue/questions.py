@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from engine.dialogue.lead import decided, leads
 from engine.dialogue.model import Expected, Option, Question
 from engine.dialogue.phrasing import is_negative
 from engine.dialogue.wording import say
@@ -13,10 +14,14 @@ from engine.model.base import Lang
 from engine.model.conditions import AllOf, AnyOf, Condition, FactOperand, FactTest, FindingTest, NotOf
 from engine.model.kb import Check, Fact, Finding
 
+Proposal = Mapping[str, Any]
+
 OPENING = "opening"
 OPENING_OPTIONS = 10
 FIRST_SYMPTOMS = ("loss.nan", "loss.spike", "loss.stuck", "hang.no-progress")
 """What people come with most often stands first, however few causes show it under this plain name."""
+TOO_VAGUE = 0.15
+"""Where nothing abnormal is known and no cause comes to this, what is wrong is asked: what else would seem random."""
 SHOWN_THEN = 1
 """The leading cause after an answer says enough beside an option; the diagnosis holds the others."""
 
@@ -24,13 +29,49 @@ SHOWN_THEN = 1
 def question(diagnosis: Mapping[str, Any], knowledge: Knowledge, lang: Lang) -> Question | None:
     """The most informative question of a diagnosis (as ``Diagnoser.answer`` gives it, in any language).
 
-    None if nothing that is left to ask teaches anything. Where nothing abnormal is known yet, it asks what is wrong.
+    None if nothing that is left to ask teaches anything. Where nothing abnormal is known yet, it asks what is wrong;
+    where one cause leads by far, only for what confirms it or may still turn it.
     """
-    for proposal in diagnosis["next_checks"]:
-        known = knowledge.findings if proposal["kind"] == "question" else knowledge.checks
-        if proposal["id"] in known:  # the knowledge base may have changed since
-            return _proposed(proposal, diagnosis, knowledge, lang)
+    if not diagnosis["findings"] and all(cause["probability"] < TOO_VAGUE for cause in diagnosis["causes"]):
+        return opening(knowledge, lang)
+    known = [proposal for proposal in diagnosis["next_checks"] if _is_known(proposal, knowledge)]
+    lead = leads(diagnosis)
+    if lead is not None:
+        telling = _confirming(known, lead, knowledge) if decided(diagnosis) else _about(known, lead, knowledge)
+        known = telling or [proposal for proposal in known if _may_turn(proposal, lead)]
+    if known:
+        return _proposed(known[0], diagnosis, knowledge, lang)
     return None if diagnosis["findings"] else opening(knowledge, lang)
+
+
+def question_of(id_: str, diagnosis: Mapping[str, Any], knowledge: Knowledge, lang: Lang) -> Question | None:
+    """The question that one of the proposed checks is, by its id; None if a diagnosis does not propose it."""
+    proposals = (item for item in diagnosis["next_checks"] if item["id"] == id_ and _is_known(item, knowledge))
+    found = next(proposals, None)
+    return None if found is None else _proposed(found, diagnosis, knowledge, lang)
+
+
+def _is_known(proposal: Proposal, knowledge: Knowledge) -> bool:
+    """The knowledge base may have changed since the diagnosis was made."""
+    return proposal["id"] in (knowledge.findings if proposal["kind"] == "question" else knowledge.checks)
+
+
+def _confirming(proposals: Sequence[Proposal], lead: Mapping[str, Any], knowledge: Knowledge) -> list[Proposal]:
+    """The checks that the cause itself names."""
+    cause = knowledge.causes.get(lead["id"])
+    return [item for item in proposals if item["kind"] == "check" and cause is not None and item["id"] in cause.checks]
+
+
+def _about(proposals: Sequence[Proposal], lead: Mapping[str, Any], knowledge: Knowledge) -> list[Proposal]:
+    """What asks first for something that the cause shows."""
+    cause = knowledge.causes.get(lead["id"])
+    shown = {link.finding for link in cause.shows} if cause is not None else set()
+    return [item for item in proposals if item["asks"] and item["asks"][0] in shown]
+
+
+def _may_turn(proposal: Proposal, lead: Mapping[str, Any]) -> bool:
+    """Whether an answer would put another cause in front, or none."""
+    return any(not item["then"] or item["then"][0]["cause"] != lead["id"] for item in proposal["if"])
 
 
 def opening(knowledge: Knowledge, lang: Lang) -> Question:
@@ -84,7 +125,7 @@ def _telling_symptoms(knowledge: Knowledge) -> list[str]:
     return chosen
 
 
-def _proposed(proposal: Mapping[str, Any], diagnosis: Mapping[str, Any], knowledge: Knowledge, lang: Lang) -> Question:
+def _proposed(proposal: Proposal, diagnosis: Mapping[str, Any], knowledge: Knowledge, lang: Lang) -> Question:
     asks = tuple(finding for finding in proposal["asks"] if finding in knowledge.findings)
     after = {outcome["state"]: _expected(outcome["then"], knowledge, lang) for outcome in proposal["if"]}
     if proposal["kind"] == "check":

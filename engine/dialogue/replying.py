@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.dialogue.changes import Change, evidence_of, grounds
-from engine.dialogue.endings import ending
+from engine.dialogue.endings import confirms, ending
 from engine.dialogue.model import Ending, Question, Ranked, Reply, Turn
 from engine.dialogue.questions import cause_title, question
 from engine.dialogue.speech import asked, ended, moved, ranked
@@ -110,12 +110,18 @@ def _closing(earlier: _Stand, now: _Stand, passed: int, lang: Lang) -> list[str]
     end, before = now.ending, earlier.ending
     if end is not None:
         known = before is not None and (before.kind, before.cause) == (end.kind, end.cause)
-        paragraphs += [_still(end, lang)] if known and end.kind == "cause" else ended(end, passed, lang)
+        paragraphs += [_still(end, lang)] if known and end.kind == "cause" else ended(end, now.question, passed, lang)
     if now.question is not None:
         words = asked(now.question, lang, in_full=not _same(earlier.question, now.question))
-        key = "optional" if end is not None and end.kind == "cause" else "go-on"
-        paragraphs.append(words if end is None else say(key, lang, ask=words))
+        paragraphs.append(words if end is None else say(_invitation(end, now.question), lang, ask=words))
     return paragraphs
+
+
+def _invitation(end: Ending, pending: Question) -> str:
+    """What introduces a question behind an end."""
+    if confirms(end, pending):
+        return "confirm-by"
+    return "optional" if end.kind == "cause" else "go-on"
 
 
 def _still(end: Ending, lang: Lang) -> str:

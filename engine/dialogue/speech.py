@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.dialogue.endings import MAX_PASSED
+from engine.dialogue.endings import MAX_PASSED, confirms
 from engine.dialogue.model import Ending, Move, Question, Ranked, Remedy
 from engine.dialogue.wording import RISK, joined, say
 from engine.inference.wording import percent
@@ -56,8 +56,8 @@ def ranked(ranking: Sequence[Ranked], unknown: float, lang: Lang) -> str:
     return say("ranking", lang, causes=joined(causes, lang), unknown=percent(unknown))
 
 
-def ended(ending: Ending, passed: int, lang: Lang) -> list[str]:
-    """An ending: what it is, on what grounds, how to confirm it, and what to do."""
+def ended(ending: Ending, pending: Question | None, passed: int, lang: Lang) -> list[str]:
+    """An ending: what it is, on what grounds, how to confirm it unless that is asked next, and what to do."""
     if ending.kind == "unknown":
         share = say("end-unknown", lang, percent=percent(ending.probability)) if ending.probability < 1 else ""
         return [share, ending.why, _would_help(ending, lang)]
@@ -66,7 +66,7 @@ def ended(ending: Ending, passed: int, lang: Lang) -> list[str]:
         return [say("end-passed" if passed >= MAX_PASSED else "end-open", lang, **shown), _would_help(ending, lang)]
     verdict = say("end-expected" if ending.expected else "end-cause", lang, **shown)
     paragraphs = [verdict, "\n".join(say("because", lang, because=ground) for ground in ending.evidence)]
-    if ending.confirm is not None:
+    if ending.confirm is not None and not confirms(ending, pending):
         line = say("confirm", lang, title=ending.confirm.title, how=ending.confirm.how)
         paragraphs.append("\n".join([line, *command_lines(ending.confirm.commands)]))
     return [*paragraphs, *(remedy_told(remedy, lang) for remedy in ending.remedies)]

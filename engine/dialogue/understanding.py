@@ -43,6 +43,7 @@ _QUESTION = re.compile(
     r"|(?:什么|谁|哪|怎么|如何|能否|请问|你)[^\n]*",
     re.IGNORECASE,
 )
+_WAYS = ("how", "why")
 _STATES: dict[str, State] = {
     "yes": "present", "present": "present", "no": "absent", "absent": "absent", "unknown": "unknown",
 }  # fmt: skip
@@ -76,7 +77,9 @@ def understand(text: str, pending: Question | None, knowledge: Knowledge, lang: 
         report = ""
     unclear = wanted.unclear or answered.unclear
     if wanted.command is None and not parts.pasted and says_nothing(report, knowledge):
-        unclear, report = unclear or say("says-nothing", lang, words=quoted(report)), ""
+        if not answered.anything:  # "no, I looked" needs no second sentence
+            unclear = unclear or say("says-nothing", lang, words=quoted(report))
+        report = ""
     if _is_number(report):
         unclear, report = unclear or say("which-number", lang, words=quoted(report)), ""
     evidence: dict[str, Any] = {"report": report} if report else {}
@@ -114,6 +117,8 @@ def _meaning(words: str, pending: Question | None, knowledge: Knowledge, lang: L
     answered = read_answer(words, pending, knowledge, lang)
     if answered.anything and answered.rest:
         told = read_command(answered.rest, knowledge, lang)
+        if told is not None and told.command is not None and answered.passed and told.command.kind in _WAYS:
+            return told, Answered()  # "no idea, how can I tell?" asks for the way and passes nothing
         if told is not None and told.certain:  # "yes, it was the learning rate"
             answered.rest = ""
             return told, answered

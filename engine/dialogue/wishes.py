@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.dialogue.changes import grounds
-from engine.dialogue.endings import DECIDED, remedies_of
+from engine.dialogue.endings import remedies_of
+from engine.dialogue.lead import decided
 from engine.dialogue.model import Command, Question
 from engine.dialogue.questions import cause_title
 from engine.dialogue.speech import command_lines, remedy_told
@@ -70,7 +71,7 @@ def _remedies(diagnosis: Diagnosed, knowledge: Knowledge, lang: Lang) -> list[st
     if not diagnosis["causes"]:
         return [say("nothing-yet", lang)]
     lead = diagnosis["causes"][0]
-    key = "if-decided" if lead["probability"] >= DECIDED else "if-it-is"
+    key = "if-decided" if decided(diagnosis) else "if-it-is"
     title = cause_title(lead["id"], knowledge, lang)
     told = [remedy_told(remedy, lang) for remedy in remedies_of(lead)]
     return [say(key, lang, title=title, percent=percent(lead["probability"])), *told]

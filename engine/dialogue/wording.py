@@ -101,8 +101,8 @@ _SENTENCES = {
     "read-value": Text(en="Read: {title} = {value}.", zh="已读取：{title} = {value}。"),
     "read-more": Text(en="… and {count} more.", zh="……另有 {count} 项。"),
     "read-nothing": Text(
-        en="Nothing that I know was found in “{words}”. It is kept. Say which number, since when, and what was tried.",
-        zh="在“{words}”中没有找到已知的现象，已保留原文。请说明哪个数字、从何时起、试过什么。",
+        en="I found nothing new that I know in “{words}”. It is kept. Say which number, since when, what was tried.",
+        zh="在“{words}”中没有找到新的已知现象，已保留原文。请说明哪个数字、从何时起、试过什么。",
     ),
     "contradiction": Text(
         en="An answer says otherwise than what was read, which counts: {title}. Say “undo” if it is wrong.",
@@ -191,6 +191,7 @@ _SENTENCES = {
     ),
     "because": Text(en="Evidence: {because}", zh="依据：{because}"),
     "confirm": Text(en="To confirm it: {title}. {how}", zh="如何确认：{title}。{how}"),
+    "confirm-by": Text(en="To confirm it: {ask}", zh="为确认该原因：{ask}"),
     "remedy": Text(
         en="What to do: {do} (about {minutes} min, risk: {risk})",
         zh="处理办法：{do}（约 {minutes} 分钟，风险：{risk}）",

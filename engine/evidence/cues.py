@@ -6,6 +6,7 @@ lexicon that name an outcome (NORMAL, CURES, ...) lend their words to the cue of
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from engine.evidence.lexicon import Layer, Lexicon
@@ -233,7 +234,7 @@ _ASKS_A_WAY_ZH = (
 )
 
 
-def add_cues(lexicon: Lexicon, concepts: dict[str, Concept]) -> None:
+def add_cues(lexicon: Lexicon, concepts: Mapping[str, Concept]) -> None:
     """Put the grammar words, and those lent by the concepts, into the lexicon."""
     for cue, forms in _WORDS.items():
         for form in forms.split(","):

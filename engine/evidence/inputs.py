@@ -47,10 +47,10 @@ def _file_digest(file: EvidenceFile) -> str:
 
 def _plain(value: Any) -> Any:
     """A value that JSON can write: NaN and infinity as text, anything else that is not plain as its text."""
+    if isinstance(value, str | bool | int | None):  # most are
+        return value
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+    return value if isinstance(value, float) and math.isfinite(value) else str(value)

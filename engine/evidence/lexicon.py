@@ -104,13 +104,15 @@ class Lexicon:
     report meets a few hundred.
     """
 
-    def __init__(self) -> None:
-        """Start with no forms."""
+    def __init__(self, layers: frozenset[int] = frozenset(Layer)) -> None:
+        """Start with no forms; of ``layers`` alone any are found."""
+        self._layers = layers
         self._root = _Node()
         self._added: set[tuple[Layer, str, str]] = set()
         self._waiting: dict[str, list[tuple[list[str], int, str]]] = {}
         self._stems: list[tuple[list[str], int, str]] = []
-        self._kept: dict[str, str] = {}
+        self._kept: Mapping[str, str] = {}
+        self._threaded: set[str] = set()
         self._first: dict[str, _Start] = {}
         self._sealed = False
 
@@ -122,10 +124,13 @@ class Lexicon:
         return {"forms": packed(self._waiting), "stems": self._stems}
 
     @staticmethod
-    def restored(index: dict[str, Any]) -> Lexicon:
-        """The lexicon of an ``index``. It holds every form already: what is added to it is ignored."""
-        lexicon = Lexicon()
-        lexicon._kept = dict(index["forms"])
+    def restored(index: dict[str, Any], layers: frozenset[int] = frozenset(Layer)) -> Lexicon:
+        """The lexicon of an ``index``, or some layers of it.
+
+        It holds every form already: what is added to it is ignored.
+        """
+        lexicon = Lexicon(layers)
+        lexicon._kept = index["forms"]
         for stem in index["stems"]:
             lexicon._thread(*stem)
         lexicon._sealed = True
@@ -147,6 +152,8 @@ class Lexicon:
             self._first.clear()
 
     def _thread(self, words: list[str], layer: int, name: str) -> None:
+        if layer not in self._layers:
+            return
         node = self._root
         for word in words:
             node = node.child(word)
@@ -161,8 +168,9 @@ class Lexicon:
             return known
         begin = word
         while begin:
-            if begin in self._kept:
-                self._waiting.setdefault(begin, []).extend(json.loads(self._kept.pop(begin)))
+            if begin in self._kept and begin not in self._threaded:
+                self._threaded.add(begin)
+                self._waiting.setdefault(begin, []).extend(json.loads(self._kept[begin]))
             for waiting in self._waiting.pop(begin, ()):
                 self._thread(*waiting)
             begin = _bare(begin)

@@ -156,7 +156,9 @@ def quoted(name: str, raw: object) -> str:
 
 def shown(raw: object) -> str:
     """A value as text."""
-    return raw if isinstance(raw, str) else parse(raw).text
+    if isinstance(raw, str):
+        return raw
+    return str(raw) if isinstance(raw, float) else parse(raw).text
 
 
 def read_facts(stated: Mapping[str, object], vocabulary: Vocabulary) -> Readings:

@@ -52,9 +52,10 @@ _CHINESE = re.compile(r"(?P<number>[零〇一二两三四五六七八九十百�
 _CLOCK = re.compile(
     r"(?:(?P<days>\d{1,6})\s*(?:days?|天)\s*,?\s*)?(?:(?P<h>\d{1,6}):)?(?P<m>\d{1,2}):(?P<s>\d{1,2}(?:\.\d+)?)"
 )
-_COMPOUND = re.compile(rf"(?:{_NUMBER}\s*(?:[a-z]+|[\u4e00-\u9fff]{{1,3}})\s*){{2,5}}", re.IGNORECASE)
+_HAN = r"(?-i:[\u4e00-\u9fff]{1,3})"  # with the flag, compiling would go through the case of each of them
+_COMPOUND = re.compile(rf"(?:{_NUMBER}\s*(?:[a-z]+|{_HAN})\s*){{2,5}}", re.IGNORECASE)
 _MANY_OF = re.compile(r"(?P<number>\d{1,9})\s*[x×*]\s*[a-z][^,;]{0,60}", re.IGNORECASE)
-_PIECE = re.compile(rf"({_NUMBER})\s*([a-z]+|[\u4e00-\u9fff]{{1,3}})", re.IGNORECASE)
+_PIECE = re.compile(rf"({_NUMBER})\s*([a-z]+|{_HAN})", re.IGNORECASE)
 _RANGE_WORD = re.compile(r"\s+(?:to|through|until|and)\s+|\s*(?:\.\.+|–|—|~|到|至)\s*|(?<=[\d%+kKMBT])-(?=[\d.])")
 _COMMENT = re.compile(
     r"\s*[(（][^()（）]{0,200}[)）]\s*$"

@@ -1,7 +1,8 @@
 """What was pasted into a report: log lines, tables and stacks among the words of the person who wrote it.
 
 Log lines read as sentences say wrong things ("num zeros: 0.0" is no gradient of zero), and as a log much more. A line
-counts as pasted by its form alone, so a dated sentence ("2026-03-01 we changed the rate") stays with the words.
+counts as pasted by its form alone, so a dated sentence ("2026-03-01 we changed the rate") stays with the words. The
+dialogue cuts its messages by the same forms (:mod:`engine.dialogue.pasted`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from engine.evidence.inputs import EvidenceFile
 
 NAME = "report"
-_LOG, _TABLE = "log", "table"
+LOG, TABLE = "log", "table"
 _LONGEST = 2_000
 _GAP = 5
 """Lines of no known form that may stand between two of a log."""
@@ -28,7 +29,7 @@ _LINE = re.compile(
     "|".join(
         [
             # loggers: a stamp with a level, a place or an origin behind it; a stamp in brackets; a level alone
-            rf".{{0,40}}?{_STAMP}[\s\])|,:-]{{1,20}}(?:.*\b{_LEVEL}\b|\[|\S+:\d+|\S+ \w+(?:\[\d+\])?: |{{)",
+            rf".{{0,40}}?{_STAMP}[\s\])|,:-]{{1,20}}(?:.*\b{_LEVEL}\b|\[|[IWEF] \S|\S+:\d+|\S+ \w+(?:\[\d+\])?: |{{)",
             r"\[\d{4}[-/]\d\d[-/]\d\d[^\]]{0,20}\] ",
             rf"[\[(]?{_LEVEL}(?:\]|\)|\s*\||:\w[\w.]*:| \d)|[IWEF]\d{{3,4}} \d\d:\d\d:\d\d",
             # launchers, NCCL, the kernel, abort messages, commands
@@ -65,7 +66,8 @@ _BOX = re.compile(r"\s*[+|].*[+|]\s*")
 _RULE = re.compile(r"[\s|:+=-]+")
 _CELL = re.compile(rf"\s*{_NUMBER}\s*(?:%|\w{{1,3}}|\[\w+\])?\s*")
 _SENTENCE = re.compile(r"(?:[A-Za-z',-]+ ){2,}[A-Za-z',-]+|[A-Za-z',.!?; -]+$|.*[\u4e00-\u9fff]{2}")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
+FENCE = re.compile(r"\s*(?:```|~~~)")
+_OBJECTS = ("{}", "[]")
 
 
 def cut(report: str) -> tuple[str, list[EvidenceFile]]:
@@ -74,18 +76,16 @@ def cut(report: str) -> tuple[str, list[EvidenceFile]]:
     A line or two that are all there is stay with the words as well: no signature knows every message.
     """
     lines = report.splitlines()
-    tables = _tables(lines)
-    logged = _logged(lines)
-    if not any(logged) and not tables:
+    kinds = kinds_of(lines)
+    if not any(kinds):
         return report, []
-    kinds = [_TABLE if n in tables else _LOG if one else "" for n, one in enumerate(logged)]
     blocks = list(_blocks(lines, kinds))
     inside = {n for first, last in blocks for n in range(first, last)}
     quoted = inside if len(inside) <= _QUOTED else ()
-    words = [line for n, line in enumerate(lines) if (n not in inside or n in quoted) and not _FENCE.match(line)]
-    log = [line for first, last in blocks if first not in tables for line in lines[first:last]]
+    words = [line for n, line in enumerate(lines) if (n not in inside or n in quoted) and not FENCE.match(line)]
+    log = [line for first, last in blocks if kinds[first] != TABLE for line in lines[first:last]]
     texts = [log] if log else []
-    texts += [_as_rows(lines[first:last]) for first, last in blocks if first in tables]
+    texts += [as_rows(lines[first:last]) for first, last in blocks if kinds[first] == TABLE]
     files = [
         EvidenceFile(f"{NAME} {number}" if number > 1 else NAME, data="\n".join(text).encode("utf-8", "replace"))
         for number, text in enumerate(texts, 1)
@@ -93,9 +93,22 @@ def cut(report: str) -> tuple[str, list[EvidenceFile]]:
     return "\n".join(words), files
 
 
+def kinds_of(lines: Sequence[str]) -> list[str]:
+    """What each line is part of by its form: ``LOG``, ``TABLE`` (a JSON document counts as one), or nothing: words."""
+    tables = _tables(lines)
+    kinds = [TABLE if n in tables else LOG if one else "" for n, one in enumerate(_logged(lines))]
+    return [TABLE] * len(lines) if "" in kinds and _is_document(lines) else kinds
+
+
+def _is_document(lines: Sequence[str]) -> bool:
+    """JSON: an object or a list from the first character to the last."""
+    text = "\n".join(lines).strip()
+    return len(text) > 2 and text[0] + text[-1] in _OBJECTS and '"' in text
+
+
 def _logged(lines: Sequence[str]) -> list[bool]:
     """Which lines are of a log or a stack; a traceback is so up to its exception."""
-    logged = [_is_logged(line[:_LONGEST]) for line in lines]
+    logged = [looks_logged(line) for line in lines]
     in_stack = False
     for n, line in enumerate(lines):
         if in_stack and line[:1] not in (" ", "\t"):
@@ -105,7 +118,9 @@ def _logged(lines: Sequence[str]) -> list[bool]:
     return logged
 
 
-def _is_logged(line: str) -> bool:
+def looks_logged(line: str) -> bool:
+    """Whether a line by itself is one of a log, a stack or a record of metrics."""
+    line = line[:_LONGEST]
     if _LINE.match(line) or _MESSAGE.match(line) or _STACK.match(line):
         return True
     return _MEASURED.search(line) is not None and _is_record(line)
@@ -157,8 +172,8 @@ def _blocks(lines: Sequence[str], kinds: Sequence[str]) -> Iterator[tuple[int, i
     """From the first line of each block to behind its last; a fence with a pasted line in it is a block as a whole."""
     n = 0
     while n < len(lines):
-        if _FENCE.match(lines[n]):
-            end = next((at for at in range(n + 1, len(lines)) if _FENCE.match(lines[at])), len(lines))
+        if FENCE.match(lines[n]):
+            end = next((at for at in range(n + 1, len(lines)) if FENCE.match(lines[at])), len(lines))
             if any(kinds[n + 1 : end]):
                 yield n + 1, end
             n = end + 1
@@ -178,10 +193,10 @@ def _blocks(lines: Sequence[str], kinds: Sequence[str]) -> Iterator[tuple[int, i
 
 def _between(line: str) -> bool:
     """Whether a line may be of the log around it: it is blank, indented, cut short or no sentence."""
-    return line[:1] in ("", " ", "\t") or not (_SENTENCE.match(line[:_LONGEST]) or _FENCE.match(line))
+    return line[:1] in ("", " ", "\t") or not (_SENTENCE.match(line[:_LONGEST]) or FENCE.match(line))
 
 
-def _as_rows(lines: list[str]) -> list[str]:
+def as_rows(lines: list[str]) -> list[str]:
     """A table as chats draw it, with bars around its cells and no frame, as comma-separated rows; else as it is."""
     if not all(_BOX.fullmatch(line) and "|" in line for line in lines):
         return lines

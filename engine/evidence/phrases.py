@@ -6,7 +6,7 @@ import json
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -195,7 +195,7 @@ def pieces_of(phrase: str) -> Iterator[tuple[str, str]]:
         yield single or double, bare
 
 
-def parts_of(phrase: str, concepts: dict[str, Concept], lexicon: Lexicon) -> tuple[str, ...]:
+def parts_of(phrase: str, concepts: Mapping[str, Concept], lexicon: Lexicon) -> tuple[str, ...]:
     """The names of a phrase's parts; words that are no concept join the lexicon as forms of their own.
 
     An unknown word in capitals is taken as a plain word: the linter of the knowledge base reports it.

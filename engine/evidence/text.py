@@ -15,7 +15,7 @@ from engine.evidence.prose_facts import ProseFacts
 from engine.evidence.segments import Cut, cut
 from engine.evidence.status import Segment, Status, condition_of, is_past, is_trial, status_of
 from engine.evidence.subjects import speaks_of_nearest, without_denied
-from engine.evidence.tokens import tidy, tokenise
+from engine.evidence.tokens import tidy, tokenise, words_in
 from engine.evidence.vocabulary import Vocabulary
 from engine.model.evidence import FactReading, FindingReading, NotUnderstood, Reading, Source, SourceKind
 from engine.model.kb import Phrases
@@ -46,6 +46,8 @@ class TextReader:
         """``index`` is the ``index_of`` this vocabulary, if it was kept; otherwise it is worked out."""
         index = index or index_of(vocabulary)
         self._lexicon = Lexicon.restored(index["lexicon"])
+        # A concept is hidden by concepts and blocks alone; without the other layers they are found sooner.
+        self._concepts = Lexicon.restored(index["lexicon"], frozenset({Layer.CONCEPT, Layer.BLOCK}))
         self._facts = ProseFacts(vocabulary, self._lexicon)
         self._book = PhraseBook(index["phrases"])
         self._contrasts = PhraseBook(index["contrasts"])
@@ -76,7 +78,7 @@ class TextReader:
 
     def concepts(self, text: str) -> list[str]:
         """The concepts of the lexicon that the text names, as often as it does."""
-        hits = self._lexicon.find(tokenise(tidy(text)).words)
+        hits = self._concepts.find(words_in(tidy(text)))
         return [hit.name for hit in hits if hit.layer is Layer.CONCEPT]
 
     def said(self, text: str) -> list[Said]:

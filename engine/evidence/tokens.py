@@ -121,6 +121,21 @@ def tokenise(text: str) -> Tokens:
     return Tokens(text, words, starts, ends, clauses, places, sentences)
 
 
+def words_in(text: str) -> list[str]:
+    """The words alone that ``tokenise`` finds, in a third of its time."""
+    words: list[str] = []
+    end = -1
+    for match in _TOKEN.finditer(_lower(text)):
+        kind = match.lastgroup
+        if kind == "comma":
+            if match[0] == ":" and end == match.start() and words[-1].isalpha():
+                words[-1] += ":"
+        elif kind != "stop":
+            words.append(_word(match[0]))
+            end = match.end()
+    return words
+
+
 def _word(piece: str) -> str:
     """A token as it is compared; the blank of "35 %" is none."""
     return piece[:MAX_WORD].removesuffix("'s").replace(" ", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
@@ -63,9 +64,9 @@ class Typed:
 class Vocabulary:
     """Facts and findings by id, the lexicon, and the facts by every alias."""
 
-    facts: dict[str, Fact]
-    findings: dict[str, Finding]
-    lexicon: dict[str, Concept]
+    facts: Mapping[str, Fact]
+    findings: Mapping[str, Finding]
+    lexicon: Mapping[str, Concept]
     aliases: dict[str, list[str]] = field(init=False)
 
     def __post_init__(self) -> None:

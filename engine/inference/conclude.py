@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 from engine.inference.resolve import Settled, weakest
 from engine.inference.rules import Decision
@@ -12,8 +12,7 @@ from engine.model.evidence import Source, SourceKind, Value
 from engine.model.kb import Finding
 
 
-@dataclass(frozen=True, slots=True)
-class Conclusion:
+class Conclusion(NamedTuple):
     """A decided finding: by a rule (with the facts and findings it rests on) or as it was reported."""
 
     finding: str

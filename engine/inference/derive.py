@@ -8,6 +8,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 from engine.calculators.state import Mode, OptimizerName, data_parallel, static_bytes_per_card
@@ -72,6 +73,11 @@ class Derivation:
     text: str
     facts: tuple[str, ...]
     tree: ast.expr
+
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        """The facts without which there is no value."""
+        return frozenset(self.facts)
 
     def value(self, facts: Mapping[str, Value]) -> Value | None:
         """The value, or None where an input is unknown or the arithmetic has no finite answer."""

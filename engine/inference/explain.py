@@ -73,27 +73,23 @@ class Explainer:
     def causes(self, limit: int) -> list[Part]:
         """The causes above the shown-from probability, best first; ties by id."""
         lead = self.ranking.lead
-        shown_from = self.ranking.network.calibration.shown_from
-        order = descending(lead)[:limit]
-        rows = order[lead[order] >= shown_from].tolist()
+        likely = (lead >= self.ranking.network.calibration.shown_from).nonzero()[0]
+        rows = likely[descending(lead[likely])][:limit].tolist()
         words = self.alike(rows) if self.alike and rows else [[] for _ in rows]
         return [self._cause(row, told) for row, told in zip(rows, words, strict=True)]
 
     def _cause(self, row: int, words: list[str]) -> Part:
         cause = self.ranking.network.causes[row]
-        template = self.templates.get(cause.id)
-        if template is None:
-            template = self.templates[cause.id] = template_of(
-                cause, self.finding_definitions, self.ranking.network.calibration, self.lang
-            )
+        template = self._template(cause)
         support = self._evidence(row)
         marginal = float(self.ranking.marginal[row])
+        resemblance = float(self.ranking.resemblance[row])
         return {
             **template.texts,
             "probability": round(float(self.ranking.lead[row]), 4),
             "marginal": round(marginal, 4),
-            "resembles": round(float(self.ranking.resemblance[row]), 2),
-            "resembles_by": words if self.ranking.resemblance[row] > 0 else [],
+            "resembles": round(resemblance, 2),
+            "resembles_by": words if resemblance > 0 else [],
             "evidence_for": [item for item in support if item["bits"] > 0],
             "evidence_against": [item for item in support if item["bits"] < 0],
             "not_explained": [
@@ -119,32 +115,27 @@ class Explainer:
     def _evidence(self, row: int) -> list[Part]:
         """What speaks for and against a cause: the strongest first, then what rules it out."""
         known = self.ranking.evidence.known
-        weights = self.ranking.bits[row].tolist()
-        telling = [(bits, k.finding) for bits, k in zip(weights, known, strict=True) if abs(bits) >= MIN_BITS]
-        telling.sort(key=lambda item: -abs(item[0]))
-        items = [self._evidence_item(finding, bits) for bits, finding in telling]
+        weights = self.ranking.bits[row]
+        telling = np.abs(weights) >= MIN_BITS
+        places = telling.nonzero()[0].tolist()
+        found = sorted(zip(weights[telling].tolist(), places, strict=True), key=lambda item: -abs(item[0]))
+        items = [self._evidence_item(known[place].finding, bits) for bits, place in found]
         items += [self._evidence_item(name, -bits) for name, bits in self.ranking.excluded.get(row, {}).items()]
         return items
 
     def _evidence_item(self, name: str, bits: float) -> Part:
-        told = self._told(name)
-        return {
-            "finding": name,
-            "title": told["title"],
-            "state": "present" if self.concluded[name].present else "absent",
-            "bits": round(bits, 2),
-            "because": told["because"],
-            "facts": told["facts"],
-            "sources": told["sources"],
-        }
+        return {**self._told(name), "bits": round(bits, 2)}
 
     def _told(self, name: str) -> Part:
-        """A finding in words, which several causes and the list of findings have in common."""
+        """A finding in words, which several causes and the list of findings have in common; bits still None."""
         told = self._told_of.get(name)
         if told is None:
             conclusion = self.concluded[name]
             told = self._told_of[name] = {
+                "finding": name,
                 "title": self.finding_definitions[name].title.get(self.lang),
+                "state": "present" if conclusion.present else "absent",
+                "bits": None,
                 "because": self.because(conclusion),
                 "facts": list(conclusion.facts),
                 "sources": _source_parts(conclusion.sources),
@@ -162,6 +153,8 @@ class Explainer:
         if definition.because is None:
             return definition.title.get(self.lang)
         template = definition.because.get(self.lang)
+        if "{" not in template:
+            return template
         if any(place not in self.facts for place in _PLACE.findall(template)):
             return definition.title.get(self.lang)
         return _PLACE.sub(lambda place: self._shown(place.group(1)), template)
@@ -203,15 +196,14 @@ class Explainer:
 
     def fact(self, fact: str) -> Part:
         settled, definition = self.facts[fact], self.fact_definitions[fact]
+        against = [{"value": number(value), "source": source_part(source)} for value, source in settled.against]
         return {
             "id": fact,
             "title": definition.title.get(self.lang),
             "value": number(settled.value),
             "unit": definition.unit,
             "sources": _source_parts(settled.sources),
-            "contradicted_by": [
-                {"value": number(value), "source": source_part(source)} for value, source in settled.against
-            ],
+            "contradicted_by": against,
         }
 
     def next_check(self, planned: Planned) -> Part:
@@ -253,9 +245,9 @@ class Explainer:
 
     def families(self) -> list[Part]:
         network = self.ranking.network
-        total = np.bincount(network.family_of, self.ranking.lead, len(network.families)).tolist()
-        shown_from = network.calibration.shown_from
-        shown = [(name, p) for name, p in zip(network.families, total, strict=True) if p >= shown_from]
+        total = np.bincount(network.family_of, self.ranking.lead, len(network.families))
+        likely = (total >= network.calibration.shown_from).nonzero()[0]
+        shown = [(network.families[n], p) for n, p in zip(likely.tolist(), total[likely].tolist(), strict=True)]
         shown.sort(key=lambda item: (-round(item[1], 9), item[0]))
         return [{"family": name, "probability": round(p, 4)} for name, p in shown]
 

@@ -44,8 +44,10 @@ class Network:
     """The knowledge base as arrays, causes and findings by id: P(no f | only c) of every link, ``leaks[f]``.
 
     A row beyond the last cause stands for nobody, who shows nothing: it fills the places of small hypotheses.
-    ``belief`` is P(reported | so) and P(reported | not so) by kind of source; ``pairs`` are all pairs of numbers of the
-    causes that are tried together.
+    ``belief`` is P(reported | so) and P(reported | not so) by kind of source. ``slopes``, ``at_most`` and ``solid`` say
+    by column what a report of the finding is worth (see ``Evidence``), the first by kind of source and state.
+    ``alone`` are the hypotheses of no cause and of one, ``pairs`` all pairs of numbers of the causes that are tried
+    together.
     """
 
     causes: tuple[Cause, ...]
@@ -61,6 +63,10 @@ class Network:
     family_of: NDArray[np.intp]
     exclusions: Mapping[str, tuple[tuple[int, bool], ...]]
     belief: Mapping[SourceKind, tuple[float, float]]
+    slopes: Mapping[tuple[SourceKind, bool], Array]
+    at_most: Array
+    solid: Array
+    alone: NDArray[np.intp]
     pairs: NDArray[np.intp]
     priors: Mapping[str, Array]
     calibration: Calibration
@@ -83,14 +89,17 @@ class Network:
         context = np.array([findings[name].role == "context" for name in names], dtype=bool)
         leaks = np.array([calibration.leaks[findings[name].leak] for name in names])
         leaks = np.where(context, np.maximum(leaks, calibration.context_leak), leaks)
+        belief = {kind: (source.hit, source.false) for kind, source in calibration.sources.items()}
+        alone = np.full((1 + len(ordered), 3), len(ordered))
+        alone[1:, 0] = np.arange(len(ordered))
         return Network(
             ordered, names, Links.build(rows, columns, misses, len(ordered) + 1),
             Links.build(columns, rows, misses, len(names)), leaks,
             tuple(findings[name].group for name in names), context, column,
             {cause.id: index for index, cause in enumerate(ordered)}, families,
             np.array([families.index(cause.family) for cause in ordered], dtype=np.intp), _exclusions(ordered),
-            {kind: (source.hit, source.false) for kind, source in calibration.sources.items()},
-            np.column_stack(np.triu_indices(calibration.search.pairs_of, 1)),
+            belief, _slopes(belief, leaks), np.where(context, calibration.caps.context_bits, np.inf),
+            np.where(context, 0.0, 1.0), alone, np.column_stack(np.triu_indices(calibration.search.pairs_of, 1)),
             {paradigm: _prior_bits(ordered, calibration, paradigm) for paradigm in get_args(Paradigm)}, calibration,
         )  # fmt: skip
 
@@ -98,6 +107,16 @@ class Network:
     def nobody(self) -> int:
         """The row that is no cause."""
         return len(self.causes)
+
+
+def _slopes(belief: Mapping[SourceKind, tuple[float, float]], leaks: Array) -> dict[tuple[SourceKind, bool], Array]:
+    """By kind of source, and whether it says present: how much the evidence of each finding turns with P(shown)."""
+    slopes = {}
+    for kind, (hit, false) in belief.items():
+        turn = (hit - false) * (1.0 - leaks)
+        for present, as_said in ((True, leaks), (False, leaks - 1.0)):  # its size: P(as reported | no cause)
+            slopes[kind, present] = np.copysign(turn / ((hit - false) * np.abs(as_said) + false), as_said)
+    return slopes
 
 
 def _exclusions(causes: Sequence[Cause]) -> dict[str, tuple[tuple[int, bool], ...]]:
@@ -123,4 +142,4 @@ def marked(numbers: NDArray[np.intp], count: int) -> NDArray[np.intp]:
     """The different ones of these numbers below ``count``, rising."""
     marks = np.zeros(count, dtype=bool)
     marks[numbers] = True
-    return np.flatnonzero(marks)
+    return marks.nonzero()[0]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.inference.network import Array, Network, marked
-from engine.inference.rank import Ranking, descending
+from engine.inference.rank import Ranking, descending, foremost
 from engine.model.calibration import Calibration
 from engine.model.kb import Cause, Check, Finding, Remedy
 
@@ -95,51 +95,60 @@ class Planner:
         """The best checks and questions under the present posterior, best gain per cost first.
 
         A check whose findings are all decided is never proposed, nor one that is not expected to teach anything, nor
-        one of the ids ``passed``, which nobody could answer.
+        one of the ids ``passed``, which nobody could answer, nor a check for a finding that was passed as a question.
         """
         if not self.proposals:
             return []
-        view = self._view(ranking)
+        view = self._view(
+            ranking, [self._network.column[name] for name in sorted(passed) if name in self._network.column]
+        )
         # The gain of several findings together is at most the sum of their own: only the promising are worked out.
         at_most = np.add.reduceat(view.gains[self._columns], self._starts)
-        promising = np.flatnonzero(at_most >= MIN_GAIN_BITS)
+        promising = (at_most >= MIN_GAIN_BITS).nonzero()[0]
         if passed:
             promising = promising[[self.proposals[n].id not in passed for n in promising.tolist()]]
         promising = promising[descending((at_most / self._costs)[promising])][: 2 * limit]
-        rated = [self._rated(view, self.proposals[number]) for number in promising.tolist()]
+        rated = self._rated(view, [self.proposals[number] for number in promising.tolist()])
         rated.sort(key=lambda item: (-round(item[0] / item[1].cost, 9), item[1].id))
         chosen = _without_repeats([item for item in rated if item[0] >= MIN_GAIN_BITS])[:limit]
         names = self._network.findings
         outcomes = _outcomes(view, [(asks[0], names[asks[0]]) for _, _, asks in chosen])
         return [
-            Planned(p.id, p.kind, tuple(names[column] for column in asks), gain, p.cost, after)
+            Planned(p.id, p.kind, tuple([names[column] for column in asks]), gain, p.cost, after)
             for (gain, p, asks), after in zip(chosen, outcomes, strict=True)
         ]
 
-    def _rated(self, view: _View, proposal: Proposal) -> _Rated:
-        """What a proposal asks that is still open, best first, and what it gains."""
-        gains = view.gains[list(proposal.columns)].tolist()
-        names = self._network.findings
-        order = sorted(zip(gains, proposal.columns, strict=True), key=lambda item: (-item[0], names[item[1]]))
-        asks = tuple(column for _, column in order if view.place[column] >= 0)
-        return _gain(view, asks), proposal, asks
+    def _rated(self, view: _View, proposals: Sequence[Proposal]) -> list[_Rated]:
+        """What each proposal gains, and what it asks that is still open, best first."""
+        gains, names = view.gains, self._network.findings
+        asked: list[tuple[int, ...]] = []
+        for proposal in proposals:
+            open_ = [column for column in proposal.columns if view.place[column] >= 0]
+            if len(open_) > 1:
+                open_.sort(key=lambda column: (-gains[column], names[column]))
+            asked.append(tuple(open_))
+        several = [asks[:MAX_JOINT] for asks in asked if len(asks) > 1]
+        joint = iter(_joint_gains(view, several) if several else ())
+        return [
+            (next(joint) if len(asks) > 1 else float(gains[asks[0]]), proposal, asks)
+            for proposal, asks in zip(proposals, asked, strict=True)
+        ]
 
-    def _view(self, ranking: Ranking) -> _View:
+    def _view(self, ranking: Ranking, passed: Sequence[int]) -> _View:
         network = self._network
-        kept = descending(ranking.weights)[:MAX_HYPOTHESES]
-        kept = kept[ranking.weights[kept] > NEGLIGIBLE]
-        rows = np.sort(descending(ranking.lead)[:MAX_CAUSES])
-        rows = rows[ranking.lead[rows] > NEGLIGIBLE]
+        kept = foremost(ranking.weights, NEGLIGIBLE, MAX_HYPOTHESES)
+        rows = np.sort(foremost(ranking.lead, NEGLIGIBLE, MAX_CAUSES))
         weights = ranking.weights[kept] / ranking.weights[kept].sum()
         members = ranking.members[kept]
         share = _share_of(rows, members, ranking.shares[kept], network.nobody)
-        open_, shown = self._open(members, ranking.evidence.columns)
+        beyond = np.concatenate([ranking.evidence.columns, np.array(passed, dtype=np.intp)])
+        open_, shown = self._open(members, beyond)
         leaks = network.leaks[open_]
         gains = np.zeros(len(network.findings))
         gains[open_] = _gains(weights, share, shown, leaks)
         place = np.full(len(network.findings), -1)
         place[open_] = np.arange(len(open_))
-        names = tuple(network.causes[row].id for row in rows.tolist())
+        names = tuple([network.causes[row].id for row in rows.tolist()])
         return _View(names, weights, share, place, shown, leaks, _entropy(weights @ share), gains)
 
     def _open(self, members: NDArray[np.intp], decided: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
@@ -153,14 +162,14 @@ class Planner:
         telling = np.zeros(len(network.findings), dtype=bool)
         telling[column] = True
         telling[decided] = False
-        columns = np.flatnonzero(telling & self._askable)
+        columns = (telling & self._askable).nonzero()[0]
         place = np.full(len(telling), len(columns))  # what is not asked for is put in a column too many
         place[columns] = np.arange(len(columns))
         missed = np.ones((len(causes), len(columns) + 1))
         missed[row, place[column]] = misses
         together = missed[positions[members[:, 0]], :-1]
         for member in members[:, 1:].T:
-            several = np.flatnonzero(member != network.nobody)
+            several = (member != network.nobody).nonzero()[0]
             together[several] *= missed[positions[member[several]], :-1]
         return columns, 1.0 - together
 
@@ -195,7 +204,7 @@ def _share_of(rows: NDArray[np.intp], members: NDArray[np.intp], shares: Array, 
 def _gains(weights: Array, share: Array, shown: Array, leaks: Array) -> Array:
     """Expected entropy drop of the lead for each finding alone: H(finding) - sum of P(c leads) H(finding | c leads)."""
     lead = weights @ share
-    led = share.T @ (weights[:, None] * shown)  # P(c leads, and the finding is shown)
+    led = (weights[:, None] * share).T @ shown  # P(c leads, and the finding is shown)
     cause, finding = np.nonzero(led)  # few pairs; for all others the finding is there as often as its leak
     chance = leaks[finding] + (1.0 - leaks[finding]) * led[cause, finding] / lead[cause]
     plain = _uncertainty(leaks)
@@ -211,24 +220,25 @@ def _uncertainty(chance: Array) -> Array:
     return np.asarray(-(yes * np.log2(yes) + no * np.log2(no)), dtype=np.float64)
 
 
-def _gain(view: _View, asks: tuple[int, ...]) -> float:
-    """Expected entropy drop of learning the findings, which are independent given the hypothesis."""
-    if len(asks) == 1:
-        return float(view.gains[asks[0]])
-    joint = view.weights[:, None]
-    for chance in view.chances(asks[:MAX_JOINT]).T[:, :, None]:
-        joint = np.concatenate([joint * chance, joint * (1.0 - chance)], axis=1)
-    return max(0.0, view.entropy - float(_expected_entropy(joint, view.share).sum()))
+def _joint_gains(view: _View, asked: Sequence[tuple[int, ...]]) -> list[float]:
+    """Expected entropy drop of learning two or three findings at once, which are independent given the hypothesis."""
+    columns = [column for asks in asked for column in (*asks, asks[0])[:MAX_JOINT]]
+    yes = view.chances(columns).reshape(len(view.weights), len(asked), MAX_JOINT)
+    yes[:, [len(asks) < MAX_JOINT for asks in asked], -1] = 1.0  # two findings and one that is always there
+    both = np.stack([yes, 1.0 - yes])  # of each finding, that it is there and that it is not
+    joint = view.weights[:, None] * both[:, None, None, :, :, 0]
+    joint = joint * both[None, :, None, :, :, 1] * both[None, None, :, :, :, 2]
+    after = _expected_entropy(joint, view.share)
+    gains: list[float] = np.maximum(0.0, view.entropy - after.reshape(-1, len(asked)).sum(axis=0)).tolist()
+    return gains
 
 
 def _expected_entropy(joint: Array, share: Array) -> Array:
-    """For each column of ``joint`` (hypothesis, outcome): P(outcome) times the entropy of the lead after it."""
-    total = joint.sum(axis=0)
+    """For every outcome (and proposal) of ``joint[..., hypothesis, proposal]``: P(outcome) times H(lead after it)."""
+    total = joint.sum(axis=-2)
     lead = share.T @ joint
-    positive = np.maximum(lead, 1e-300)
-    return np.asarray(
-        -(lead * np.log2(positive)).sum(axis=0) + total * np.log2(np.maximum(total, 1e-300)), dtype=np.float64
-    )
+    unsure = (lead * np.log2(np.maximum(lead, 1e-300))).sum(axis=-2)
+    return np.asarray(total * np.log2(np.maximum(total, 1e-300)) - unsure, dtype=np.float64)
 
 
 def _entropy(distribution: Array) -> float:

@@ -77,7 +77,13 @@ class Ranking:
 
 def descending(values: Array) -> NDArray[np.intp]:
     """Positions by falling value; values that differ only by rounding keep their order, so that ties go by id."""
-    return np.argsort(-np.round(values, 9), kind="stable")
+    return (-values.round(9)).argsort(kind="stable")
+
+
+def foremost(values: Array, above: float, most: int) -> NDArray[np.intp]:
+    """Positions of at most so many values above a limit, by falling value."""
+    found = (values > above).nonzero()[0]
+    return found[descending(values[found])][:most]
 
 
 def gather(network: Network, known: Sequence[Known]) -> Evidence:
@@ -90,15 +96,12 @@ def gather(network: Network, known: Sequence[Known]) -> Evidence:
         group = network.groups[column]
         if group is not None:
             members.setdefault(group, []).append(position)
-    hit, false = np.array([network.belief[k.kind] for k in kept]).reshape(-1, 2).T
-    leak, context = network.leaks[columns], network.context[columns]
-    turn = (hit - false) * (1.0 - leak)
-    as_said = np.where([k.present for k in kept], leak, leak - 1.0)  # its size: P(as reported | no cause)
+    slopes = network.slopes
     return Evidence(
-        kept, columns, np.copysign(turn / ((hit - false) * np.abs(as_said) + false), as_said),
-        np.where(context, network.calibration.caps.context_bits, np.inf),
-        np.array([k.kind in ("prose", "mention") for k in kept], dtype=bool), np.where(context, 0.0, 1.0),
-        tuple(np.array(positions, dtype=np.intp) for positions in members.values() if len(positions) > 1),
+        kept, columns, np.array([slopes[k.kind, k.present][column] for column, k in placed], dtype=np.float64),
+        network.at_most[columns], np.array([k.kind in ("prose", "mention") for k in kept], dtype=bool),
+        network.solid[columns],
+        tuple([np.array(positions, dtype=np.intp) for positions in members.values() if len(positions) > 1]),
     )  # fmt: skip
 
 
@@ -108,7 +111,7 @@ def weigh(network: Network, evidence: Evidence, miss: Array) -> Array:
     Of a group only the strongest finding for, and the strongest against, counts. Context supports by at most its cap.
     Prose together counts in full up to its cap, and by a small share beyond, which decides between equals.
     """
-    told = np.flatnonzero(miss < 1.0)  # few: most hypotheses say nothing of most findings
+    told = (miss < 1.0).ravel().nonzero()[0]  # few: most hypotheses say nothing of most findings
     bits = np.zeros(miss.shape)
     bits.put(told, np.log2(1.0 + (evidence.slope * (1.0 - miss)).take(told)) * network.calibration.damping)
     np.minimum(bits, evidence.at_most, out=bits)
@@ -154,21 +157,19 @@ def rank(
     bits = np.zeros(miss.shape)
     bits[speaking] = weigh(network, evidence, miss[speaking])
     excluded = _excluded(network, evidence)
-    penalty = np.zeros(len(network.causes))
+    prior = network.priors[paradigm or "any"].copy()
     for cause, exclusions in excluded.items():
-        penalty[cause] = sum(exclusions.values())
-    prior = network.priors[paradigm or "any"] - penalty
+        prior[cause] -= sum(exclusions.values())
     total = bits.sum(axis=1)
     single = prior + total
-    grounds = np.maximum(bits, 0.0) @ evidence.solid
-    firm = np.maximum(bits, 0.0) @ np.where(evidence.prose, 0.0, evidence.solid) > 0
+    support = np.maximum(bits, 0.0)
+    grounds = support @ evidence.solid
+    firm = support @ (evidence.solid * ~evidence.prose) > 0
     # Only context in favour: such a cause may be listed, but never above unknown.
     single = np.where(grounds > 0, single, np.minimum(single, -1.0)) + resemblance
     single = _bounded(single, resemblance, grounds, firm)
     several, scores = _several(network, evidence, prior, resemblance, single, grounds, miss, bits)
-    alone = np.full((1 + len(network.causes), 3), network.nobody)
-    alone[1:, 0] = np.arange(len(network.causes))
-    members = np.concatenate([alone, several])
+    members = np.concatenate([network.alone, several])
     weights = _normalised(np.concatenate([[0.0], single, scores]), network.calibration.temperature)
     listed = (grounds > 0) | (resemblance > 0)
     shares = _shares(members, total, listed)
@@ -231,8 +232,9 @@ def _several(
     prior, resemblance, miss, own = prior[best], resemblance[best], miss[best], bits[best] @ evidence.solid
     pairs = network.pairs[network.pairs[:, 1] < len(best)]
     pair_scores, explained = _weighed(network, evidence, prior, resemblance, miss, pairs)
-    good = np.flatnonzero(explained - own[pairs].max(axis=1, initial=-np.inf) >= search.member_bits)
-    good = good[np.argsort(-pair_scores[good], kind="stable")]
+    better = explained - np.maximum(own[pairs[:, 0]], own[pairs[:, 1]]) >= search.member_bits
+    good = better.nonzero()[0]
+    good = good[(-pair_scores[good]).argsort(kind="stable")]
     by_pair = np.zeros((len(best), len(best)))
     by_pair[pairs[:, 0], pairs[:, 1]] = by_pair[pairs[:, 1], pairs[:, 0]] = explained
     triples = _grown(pairs[good[: search.triples_from]], len(best))
@@ -264,8 +266,8 @@ def _weighed(
     for place in range(1, sets.shape[1]):
         together *= miss[sets[:, place]]
     bits = weigh(network, evidence, together)
-    alike = resemblance[sets].max(axis=1, initial=0.0)
-    return _prior_of_several(network, prior, sets) + alike + bits.sum(axis=1), bits @ evidence.solid
+    scores = _prior_of_several(network, prior, sets) + resemblance[sets].max(axis=1, initial=0.0) + bits.sum(axis=1)
+    return scores, bits @ evidence.solid
 
 
 def _prior_of_several(network: Network, prior: Array, members: NDArray[np.intp]) -> Array:
@@ -275,11 +277,11 @@ def _prior_of_several(network: Network, prior: Array, members: NDArray[np.intp])
     is follows the causes' own priors.
     """
     calibration = network.calibration
-    odds = np.log2(calibration.known_share / (1 - calibration.known_share))
+    odds = math.log2(calibration.known_share / (1 - calibration.known_share))
     further = members.shape[1] - 1
-    orders = np.log2(float(math.factorial(members.shape[1])))
+    orders = math.log2(math.factorial(members.shape[1]))
     chosen = prior[members].sum(axis=1) - odds * further
-    return np.asarray(chosen + further * np.log2(calibration.another_fault) + orders, dtype=np.float64)
+    return np.asarray(chosen + further * math.log2(calibration.another_fault) + orders, dtype=np.float64)
 
 
 def _normalised(scores: Array, temperature: float) -> Array:

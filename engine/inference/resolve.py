@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from engine.inference.derive import Derivation
 from engine.model.evidence import FactReading, FindingReading, Source, SourceKind, Value
@@ -17,8 +16,7 @@ _SAME_WITHIN = 0.01
 T = TypeVar("T", bound=Value)
 
 
-@dataclass(frozen=True, slots=True)
-class Settled(Generic[T]):
+class Settled(NamedTuple, Generic[T]):
     """The value that counts, how far to trust it, where it was read, and the readings that say otherwise."""
 
     value: T
@@ -82,7 +80,7 @@ def add_derived(
     result = dict(facts)
     derived: list[str] = []
     for fact, derivation in derivations.items():
-        if any(name not in result for name in derivation.facts):
+        if not derivation.needs <= result.keys():
             continue
         inputs = [result[name] for name in derivation.facts]
         value = derivation.value({name: item.value for name, item in zip(derivation.facts, inputs, strict=True)})

@@ -1,7 +1,7 @@
 """How far a report resembles what is written of each cause (BM25): evidence in words, kept apart from the findings.
 
 It carries where people use words that no phrase knows, which is often: the documents are the causes' own texts, the
-phrases and questions of the findings they show, and the examples beside them. The answer shows it as likeness, with the
+phrases and questions of the findings they show, and what reporters wrote. The answer shows it as likeness, with the
 words that made it. BM25 and its constants: Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009.
 """
 
@@ -20,7 +20,7 @@ from engine.inference.network import Array
 from engine.model.calibration import Resemblance
 from engine.model.kb import Cause, Finding
 
-K1 = 1.2
+K1 = 2.5
 B = 0.6
 MAX_TEXT = 20_000
 # A word is named as a reason for a likeness from this weight on: common words lie below.
@@ -28,6 +28,10 @@ _HEAVY = 1.0
 _WORDS = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]+")
 # Phrases name concepts in capitals.
 _NAMES = re.compile(r"\b[A-Z][A-Z0-9_]{2,}\b")
+# How often a word counts where it stands: reports are written as a reporter writes, a cause's own texts as its expert
+# does, and a finding's words belong to all causes that show it. Chosen on 205 real incidents
+# that nothing was written for.
+_REPORTED, _EXPLAINED, _SHOWN = 4, 2, 1
 _ENDINGS = ("ings", "ing", "edly", "ed", "es", "s", "ly")
 _COMMON_WORDS = """
 a an and or of to in on at is are was were be been it its this that these those with for from by as not no but
@@ -68,19 +72,27 @@ def _stem(word: str) -> str:
 
 
 def index_of(
-    causes: Sequence[Cause], findings: Mapping[str, Finding], examples: Mapping[str, Sequence[str]], concepts: Concepts
+    causes: Sequence[Cause],
+    findings: Mapping[str, Finding],
+    examples: Mapping[str, Sequence[str]],
+    reports: Mapping[str, Sequence[str]],
+    concepts: Concepts,
 ) -> dict[str, Any]:
     """The terms of all documents as plain data, to be kept: the lengths, and by term "row times row times …".
 
-    ``examples`` are what reporters wrote in the examples beside a cause, by its id.
+    ``examples`` are what reporters wrote in the examples beside a cause, by its id; ``reports`` what others wrote.
     """
     shown = {link.finding for cause in causes for link in cause.shows if findings[link.finding].role != "context"}
     counted = {name: _counted(_told_of(findings[name]), concepts) for name in shown}
     documents = []
     for cause in causes:
-        document = _counted([*_told_by(cause), *examples.get(cause.id, ())], concepts)
-        for link in cause.shows:
-            document.update(counted.get(link.finding, Counter()))
+        document: Counter[str] = Counter()
+        for times, words in (
+            (_EXPLAINED, _counted([*_told_by(cause), *examples.get(cause.id, ())], concepts)),
+            (_REPORTED, _counted([*_presented(cause), *reports.get(cause.id, ())], concepts)),
+            *((_SHOWN, counted[link.finding]) for link in cause.shows if link.finding in counted),
+        ):
+            document.update({term: times * often for term, often in words.items()})
         documents.append(document)
     postings: dict[str, list[str]] = {}
     for row, document in enumerate(documents):
@@ -102,7 +114,7 @@ class Similarity:
         self._count = len(index["lengths"])
         lengths = np.array(index["lengths"], dtype=np.float64)
         self._norm = K1 * (1 - B + B * lengths / max(float(lengths.mean()) if self._count else 1.0, 1.0))
-        self._postings: dict[str, str] = index["postings"]
+        self._postings: Mapping[str, str] = index["postings"]
         self._read: dict[str, tuple[NDArray[np.intp], Array, float]] = {}  # of the terms that occurred so far
 
     def bits(self, text: str, own: int | None = None) -> Array:
@@ -120,7 +132,7 @@ class Similarity:
         counted = Counter([*words, *self._concepts(text)])
         shared = [term for term in counted if term in self._postings]
         for term in shared:
-            rows, weights = self._weights(term, own, counted[term])
+            rows, weights = self._weights(term, own, _EXPLAINED * counted[term])
             scores[rows] += weights
         worth = self._worth
         bits = worth.bits * (scores - worth.noise * len(counted))
@@ -174,8 +186,12 @@ def _told_by(cause: Cause) -> list[str]:
     texts = [cause.title, cause.meaning, cause.impact, cause.blind_spots]
     texts += [remedy.do for remedy in cause.remedies]
     texts += [rival.boundary for rival in cause.confused_with]
-    lines = [line for text in texts for line in (text.en, text.zh)]
-    return lines + [line for told in cause.presentation.values() for line in told]
+    return [line for text in texts for line in (text.en, text.zh)]
+
+
+def _presented(cause: Cause) -> list[str]:
+    """How a cause presents itself to those who meet it."""
+    return [line for told in cause.presentation.values() for line in told]
 
 
 def _told_of(finding: Finding) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is worked out of a knowledge base, kept as JSON in the user's cache folder, so that a command starts at once.
+"""What is worked out of a knowledge base, kept in the user's cache folder, so that a command starts at once.
 
 Only ever an optimisation: a folder that cannot be written, or a damaged file, changes nothing but time.
 """
@@ -15,13 +15,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel
 
 import engine
-from engine.knowledge.knowledge import Knowledge
+from engine.knowledge.files import KINDS
+from engine.knowledge.knowledge import Family, Knowledge
+from engine.knowledge.shelf import Shelf
+from engine.knowledge.table import Table
+from engine.model.calibration import Calibration
+from engine.model.kb import Concept
 
 KEPT_FILES = 5
 """The newest entries of a kind: the base and a few overlays in use, not every edit of an author's day."""
+
+_LARGE = 100
+_TABLE = "\0table"
 
 
 def cache_folders() -> list[Path]:
@@ -53,27 +61,80 @@ def code_digest() -> str:
 
 
 def read(digest: str) -> Knowledge | None:
-    """The knowledge stored for this content digest; None if there is none or it is damaged."""
+    """The knowledge stored for this content digest, its objects to be made on demand; None if there is none."""
     body = read_entry("kb", digest)
-    try:
-        return None if body is None else Knowledge.model_validate_json(body)
-    except ValidationError:
+    if body is None:
         return None
+    data = _unpacked(body)
+    parts: dict[str, Any] = {name: Shelf(data[name], read_part) for name, (_, read_part) in _parts().items()}
+    calibration = Calibration.model_validate_json(data["calibration"])
+    return Knowledge.model_construct(version=data["version"], digest=digest, calibration=calibration, **parts)
 
 
 def write(knowledge: Knowledge) -> None:
     """Store the knowledge under its digest, atomically; silently nothing if no folder can be written."""
-    write_entry("kb", knowledge.digest, knowledge.model_dump_json(by_alias=True, exclude_defaults=True).encode())
+    data: dict[str, Any] = {"version": knowledge.version, "calibration": _text_of(knowledge.calibration)}
+    for name, (write_part, _) in _parts().items():
+        data[name] = {id_: write_part(part) for id_, part in getattr(knowledge, name).items()}
+    write_entry("kb", knowledge.digest, _packed(data))
+
+
+def _parts() -> dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]]:
+    """By part of the knowledge: how one of its objects is written as a line of JSON, and how it is made of it."""
+    models: dict[str, type[BaseModel]] = {kind.name: kind.model for kind in KINDS}
+    models.update(families=Family, lexicon=Concept)
+    parts: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
+        name: (_text_of, model.model_validate_json) for name, model in models.items()
+    }
+    return parts | {"examples": (json.dumps, _lines), "reports": (json.dumps, _lines)}
+
+
+def _text_of(part: BaseModel) -> str:
+    return part.model_dump_json(by_alias=True, exclude_defaults=True)
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))
 
 
 def kept(kind: str, digest: str, build: Callable[[], Any]) -> Any:
-    """What ``build`` gives, as plain JSON data: from the entry if there is one, else worked out and stored."""
+    """What ``build`` gives, as plain JSON data, its large tables of texts as :class:`Table`.
+
+    From the entry if there is one, else worked out and stored.
+    """
     body = read_entry(kind, digest)
-    if body is not None:
-        return json.loads(body)
-    body = json.dumps(build(), ensure_ascii=False, separators=(",", ":")).encode()
-    write_entry(kind, digest, body)
-    return json.loads(body)
+    if body is None:
+        body = _packed(build())
+        write_entry(kind, digest, body)
+    return _unpacked(body)
+
+
+def _packed(data: Any) -> bytes:
+    """A line of JSON, and behind it the large tables of texts that stand in it."""
+    tables: list[bytes] = []
+
+    def without_tables(part: Any) -> Any:
+        if not isinstance(part, dict):
+            return part
+        if len(part) >= _LARGE and all(isinstance(text, str) for text in part.values()):
+            lines = Table.lines_of(part)
+            if lines is not None:
+                tables.append(lines)
+                start = sum(map(len, tables[:-1]))
+                return {_TABLE: [start, start + len(lines)]}
+        return {key: without_tables(value) for key, value in part.items()}
+
+    head = json.dumps(without_tables(data), ensure_ascii=False, separators=(",", ":"))
+    return b"\n".join([head.encode(), b"".join(tables)])
+
+
+def _unpacked(body: bytes) -> Any:
+    head, _, tables = body.partition(b"\n")
+
+    def with_table(part: dict[str, Any]) -> Any:
+        return Table(tables[slice(*part[_TABLE])]) if _TABLE in part else part
+
+    return json.loads(head, object_hook=with_table)
 
 
 def read_entry(kind: str, digest: str) -> bytes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated
 
@@ -30,20 +31,23 @@ class Knowledge(Kept):
     version: str
     digest: str
     calibration: Calibration
-    facts: dict[str, Fact] = {}
-    findings: dict[str, Finding] = {}
-    causes: dict[str, Cause] = {}
-    checks: dict[str, Check] = {}
-    gates: dict[str, Gate] = {}
-    policies: dict[str, Policy] = {}
-    signatures: dict[str, Signature] = {}
-    pipelines: dict[Paradigm, Pipeline] = {}
-    families: dict[str, Family] = {}
-    lexicon: dict[str, Concept] = {}
-    advice: dict[str, Advice] = {}
-    retired: dict[str, Retired] = {}
-    examples: dict[str, tuple[str, ...]] = Field(
+    facts: Mapping[str, Fact] = {}
+    findings: Mapping[str, Finding] = {}
+    causes: Mapping[str, Cause] = {}
+    checks: Mapping[str, Check] = {}
+    gates: Mapping[str, Gate] = {}
+    policies: Mapping[str, Policy] = {}
+    signatures: Mapping[str, Signature] = {}
+    pipelines: Mapping[Paradigm, Pipeline] = {}
+    families: Mapping[str, Family] = {}
+    lexicon: Mapping[str, Concept] = {}
+    advice: Mapping[str, Advice] = {}
+    retired: Mapping[str, Retired] = {}
+    examples: Mapping[str, tuple[str, ...]] = Field(
         default={}, description="What the reporters of a cause's own examples wrote, by cause."
+    )
+    reports: Mapping[str, tuple[str, ...]] = Field(
+        default={}, description="What others who met a cause wrote of it, by cause: for likeness alone."
     )
 
     @cached_property

@@ -18,13 +18,14 @@ from engine.knowledge import (
     lint_rivals,
     lint_texts,
 )
-from engine.knowledge.files import CAUSE_CASES, HEALTHY_CASES, KbFile
+from engine.knowledge.files import CAUSE_CASES, HEALTHY_CASES, REPORTS, KbFile
 from engine.knowledge.ids import read_lock
 from engine.knowledge.lint_context import Context, Remark, Rule, Severity
 from engine.knowledge.load import existing
 from engine.knowledge.sources import read_objects, read_sources, read_trees, require_calibration
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from engine.knowledge.sources import Placed, Sources
@@ -56,7 +57,7 @@ class Issue:
         return f"{self.file}:{self.line}: {self.code} {self.severity}: {self.message}. {self.hint}"
 
 
-def lint(root: Path | None = None, overlay: Path | None = None) -> list[Issue]:
+def lint(root: Path | None = None, overlay: Path | None = None, rules: Sequence[Rule] = RULES) -> list[Issue]:
     """Every issue of the knowledge base, by file and line. A file that cannot be read is an issue too.
 
     Raises:
@@ -73,8 +74,9 @@ def lint(root: Path | None = None, overlay: Path | None = None) -> list[Issue]:
         for problem in sources.problems
     ]
     # What nothing uses is known only when everything could be read.
-    rules = [rule for rule in RULES if not (sources.problems and rule in lint_cases.UNUSED_RULES)]
     for rule in rules:
+        if sources.problems and rule in lint_cases.UNUSED_RULES:
+            continue
         issues += [issue_of(rule.code, rule.severity, remark) for remark in rule.check(context)]
     return sorted(set(issues))
 
@@ -88,10 +90,13 @@ def issue_of(code: str, severity: Severity, remark: Remark) -> Issue:
 def _context(sources: Sources, trees: list[list[KbFile]], base: Path) -> Context:
     cases: dict[str, list[Placed[Any]]] = {}
     healthy: list[Placed[Any]] = []
+    reports: list[Placed[Any]] = []
     for file in (file for tree in trees for file in tree):
         if file.is_of(CAUSE_CASES):
             owner = file.relative.removeprefix("causes/").removesuffix(".cases.yaml")
             cases.setdefault(owner, []).extend(read_objects(file, CAUSE_CASES, sources.problems))
         elif file.is_of(HEALTHY_CASES):
             healthy.extend(read_objects(file, HEALTHY_CASES, sources.problems))
-    return Context(sources, cases, healthy, read_lock(base))
+        elif file.is_of(REPORTS):
+            reports.extend(read_objects(file, REPORTS, sources.problems))
+    return Context(sources, cases, healthy, reports, read_lock(base))

@@ -1,4 +1,4 @@
-"""KB5xx: the examples beside the causes. KB6xx: what nothing uses."""
+"""KB5xx: the examples beside the causes, and what reporters wrote. KB6xx: what nothing uses."""
 
 from __future__ import annotations
 
@@ -106,6 +106,20 @@ def cases_expect(context: Context) -> Iterator[Remark]:
             yield Remark(placed, ("expect",), f"a '{kind}' example expects nothing of its kind", f"Write '{hint}'")
 
 
+def reports_belong(context: Context) -> Iterator[Remark]:
+    """KB507: reports are of a cause that may be diagnosed, and none stands twice."""
+    first: dict[str, str] = {}
+    for placed in context.reports:
+        cause = placed.value.cause
+        if not context.known("causes", cause):
+            yield Remark(placed, ("cause",), f"there is no cause '{cause}'", "Use the id of one that exists")
+        for index, text in enumerate(placed.value.said):
+            if text in first:
+                message = f"the same report stands under '{first[text]}'"
+                yield Remark(placed, ("said", index), message, "Keep it where it is true, and delete the other")
+            first.setdefault(text, cause)
+
+
 def facts_are_used(context: Context) -> Iterator[Remark]:
     """KB601: a fact is read by a condition, a derivation, a signature or a sentence."""
     used = {name for _, _, name in fact_references(context)} | because_placeholders(context)
@@ -138,6 +152,7 @@ RULES = (
     Rule("KB503", "error", cases_belong),
     Rule("KB504", "error", cases_are_cases),
     Rule("KB505", "error", cases_expect),
+    Rule("KB507", "error", reports_belong),
 )
 
 UNUSED_RULES = (

@@ -13,7 +13,7 @@ from engine.model.conditions import AllOf, AnyOf, Condition, FactOperand, FactTe
 if TYPE_CHECKING:
     from engine.knowledge.problems import DataPath
     from engine.knowledge.sources import Placed, Sources
-    from engine.model.kb import Cause, Fact, Finding, KnowledgeCase, Phrases
+    from engine.model.kb import Cause, Fact, Finding, KnowledgeCase, Phrases, Reports
 
 Severity = Literal["error", "warning"]
 
@@ -29,7 +29,7 @@ class Remark(NamedTuple):
 
 @dataclass(frozen=True)
 class Context:
-    """All sources and their examples. ``cases`` is keyed by cause id; a healthy run belongs to none.
+    """All sources, their examples and what reporters wrote. ``cases`` is keyed by cause id; a healthy run has none.
 
     ``lock`` holds the ids that ever were, by kind, with their lines.
     """
@@ -37,6 +37,7 @@ class Context:
     sources: Sources
     cases: dict[str, list[Placed[KnowledgeCase]]]
     healthy: list[Placed[KnowledgeCase]]
+    reports: list[Placed[Reports]]
     lock: Placed[dict[tuple[str, str], int]] | None = None
 
     def causes(self) -> Iterator[Placed[Cause]]:

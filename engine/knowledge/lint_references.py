@@ -188,7 +188,7 @@ def gates_exist(context: Context) -> Iterator[Remark]:
 
 def dangling(sources: Sources) -> list[Problem]:
     """Every reference to something that does not exist, examples left out: with one the engine cannot start."""
-    context = Context(sources, {}, [])
+    context = Context(sources, {}, [], [])
     found = []
     for rule in (facts_exist, findings_exist, causes_exist, checks_exist, families_exist, gates_exist):
         for remark in rule(context):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from engine.knowledge import cache
-from engine.knowledge.files import CAUSE_CASES, HEALTHY_CASES, default_root, digest_of, read_files
+from engine.knowledge.files import CAUSE_CASES, HEALTHY_CASES, REPORTS, default_root, digest_of, read_files, stamp_of
 from engine.knowledge.problems import KbError, Problem
-from engine.knowledge.sources import read_objects, read_sources, read_trees, require_calibration
+from engine.knowledge.sources import read_objects, read_sources, require_calibration
 from engine.model.case import Case
 
 if TYPE_CHECKING:
@@ -41,16 +41,22 @@ def load_knowledge(root: Path | None = None, overlay: Path | None = None, use_ca
         KbError: with every problem of every file.
         OSError: if a folder or file cannot be read.
     """
-    trees = read_trees(existing(root), overlay and existing(overlay))
+    folders = [existing(folder) for folder in (root, *([overlay] if overlay else []))]
+    stamp = stamp_of(folders) if use_cache else None
+    if stamp is not None and (known := cache.read_entry("stamp", stamp)) and (cached := cache.read(known.decode())):
+        return cached
+    trees = [read_files(folder) for folder in folders]
     digest = digest_of(trees)
+    if stamp is not None:
+        cache.write_entry("stamp", stamp, digest.encode())
     if use_cache and (cached := cache.read(digest)) is not None:
         return cached
     sources = read_sources(trees)
-    require_calibration(sources, existing(root))
+    require_calibration(sources, folders[0])
     problems = sources.problems or _dangling(sources)
     if problems:
         raise KbError(problems)
-    knowledge = sources.knowledge().model_copy(update={"examples": _told(trees)})
+    knowledge = sources.knowledge().model_copy(update={"examples": _examples(trees), "reports": _reports(trees)})
     if use_cache:
         cache.write(knowledge)
     return knowledge
@@ -63,7 +69,7 @@ def _dangling(sources: Sources) -> list[Problem]:
     return dangling(sources)
 
 
-def _told(trees: Iterable[list[KbFile]]) -> dict[str, tuple[str, ...]]:
+def _examples(trees: Iterable[list[KbFile]]) -> dict[str, tuple[str, ...]]:
     """What the reporters of the examples that fire wrote, by cause. Examples that cannot be read are left to lint."""
     told: dict[str, list[str]] = {}
     for file in (file for tree in trees for file in tree if file.is_of(CAUSE_CASES)):
@@ -73,6 +79,15 @@ def _told(trees: Iterable[list[KbFile]]) -> dict[str, tuple[str, ...]]:
                 with contextlib.suppress(ValidationError):
                     told.setdefault(cause, []).append(Case.model_validate(placed.value.case).words)
     return {cause: tuple(texts) for cause, texts in sorted(told.items())}
+
+
+def _reports(trees: Iterable[list[KbFile]]) -> dict[str, tuple[str, ...]]:
+    """The reports of ``reports/``, by cause. Those that cannot be read are left to lint."""
+    found: dict[str, list[str]] = {}
+    for file in (file for tree in trees for file in tree if file.is_of(REPORTS)):
+        for placed in read_objects(file, REPORTS, []):
+            found.setdefault(placed.value.cause, []).extend(placed.value.said)
+    return {cause: tuple(texts) for cause, texts in sorted(found.items())}
 
 
 def load_cases(root: Path | None = None) -> list[OwnedCase]:

@@ -12,7 +12,7 @@ from engine.model.conditions import AllOf, AnyOf, Condition, FactOperand, FactTe
 from engine.model.kb import Cause, Check, Fact, Finding, Gate, Pipeline, Policy, Signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from engine.knowledge.advice import Advice
     from engine.knowledge.knowledge import Knowledge
@@ -119,7 +119,7 @@ def _value(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _named(objects: dict[str, Any], id_: str, lang: Lang) -> str:
+def _named(objects: Mapping[str, Any], id_: str, lang: Lang) -> str:
     return f"{objects[id_].title.get(lang)} (`{id_}`)" if id_ in objects else f"`{id_}`"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from engine.knowledge.files import CAUSE_CASES, KINDS, Kind
+from engine.knowledge.files import CAUSE_CASES, KINDS, REPORTS, Kind
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ _ONE = {"causes": "cause", "gates": "gate", "pipelines": "pipeline", "policies":
 
 def schemas() -> dict[str, str]:
     """Every schema file by name, as text."""
-    return {f"{_ONE.get(kind.name, kind.name)}.schema.json": _schema(kind) for kind in (*KINDS, CAUSE_CASES)}
+    return {f"{_ONE.get(kind.name, kind.name)}.schema.json": _schema(kind) for kind in (*KINDS, CAUSE_CASES, REPORTS)}
 
 
 def _schema(kind: Kind) -> str:

@@ -80,7 +80,8 @@ class FactTest(Kept):
 
     @property
     def operators(self) -> list[str]:
-        return [op for op in OPERATORS if getattr(self, "is_" if op == "is" else op) is not None]
+        given = self.model_fields_set - {"fact"}
+        return [name.removesuffix("_") for name in given if getattr(self, name) is not None]
 
     @property
     def op(self) -> str:

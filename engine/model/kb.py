@@ -122,6 +122,9 @@ class Finding(Kept):
     leak: Leak = "rare"
     visible: bool = True
     mention_ok: bool = False
+    reassures: Annotated[
+        bool, Field(description="A normal finding that says the run does well, not that a part is as it was.")
+    ] = False
     phrases: Phrases = Phrases()
     denied_by: Phrases = Phrases()
     ask: Text | None = None
@@ -322,6 +325,13 @@ class CaseExpectation(Kept):
     first: CauseId | None = None
     present: tuple[FindingId, ...] = ()
     absent: tuple[FindingId, ...] = ()
+
+
+class Reports(Kept):
+    """How people who met a cause first told of it: what a report is compared with, never a rule."""
+
+    cause: CauseId
+    said: Annotated[tuple[Annotated[str, StringConstraints(min_length=10, max_length=1_000)], ...], Field(min_length=1)]
 
 
 class KnowledgeCase(Kept):

@@ -18,7 +18,7 @@ from api.app import create_app
 from api.audits import Audit
 from api.settings import Settings
 from api.store import AuditLimits, AuditStore, Store
-from engine.knowledge.load import load_knowledge
+from engine.knowledge.knowledge import Knowledge
 from tests.api.conftest import a_client
 from tests.api.fake_engine import SOURCE
 from tests.engine.audit.build.causal_lm import causal_lm
@@ -230,7 +230,7 @@ def test_the_oldest_audits_go_first(store_url: str, limits: AuditLimits, left: s
     assert asyncio.run(kept()) == left
 
 
-def test_the_example_is_a_failed_audit_by_gates_there_are() -> None:
+def test_the_example_is_a_failed_audit_by_gates_there_are(knowledge: Knowledge) -> None:
     example = Audit.model_validate_json((files("api") / "static" / "audit" / "example.json").read_bytes())
     assert example.verdict == "fail"
-    assert {gate.id for gate in example.gates} <= set(load_knowledge().gates)
+    assert {gate.id for gate in example.gates} <= set(knowledge.gates)

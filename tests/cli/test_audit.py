@@ -23,11 +23,6 @@ from tests.engine.audit.build.causal_lm import causal_lm
 from tests.engine.audit.given import Given
 
 
-@pytest.fixture(scope="module")
-def knowledge() -> Knowledge:
-    return load_knowledge()
-
-
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, knowledge: Knowledge) -> None:
     """Scans are kept in the test's own folder; the knowledge base, which stays as it is, is loaded once for all."""

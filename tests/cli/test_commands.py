@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +14,18 @@ from typing import Any
 import pytest
 
 from api.cli import main
+from engine.diagnose import Diagnoser
+from tests.engine.knowledge.conftest import GOLDEN
 
 DEMO = Path(__file__).parents[2] / "api" / "static" / "demo"
+
+
+@pytest.fixture(autouse=True)
+def _one_engine(diagnoser: Diagnoser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process all diagnoses share one engine; `test_diagnose_loads_no_face` starts the command with its own."""
+    monkeypatch.setattr("api.cli.diagnose.load_knowledge", lambda **_: diagnoser.knowledge)
+    monkeypatch.setattr("api.cli.diagnose.Diagnoser", lambda *_, **__: diagnoser)
+    monkeypatch.setattr(diagnoser, "close", lambda: None)
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
@@ -196,18 +207,14 @@ def test_an_internal_error_is_not_found(capsys: pytest.CaptureFixture[str], monk
 
 
 def test_kb_new_makes_what_lint_accepts_and_test_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    import shutil
-
-    import kb
-
     root = tmp_path / "kb"
-    shutil.copytree(Path(next(iter(kb.__path__))), root, ignore=shutil.ignore_patterns("__pycache__"))
-    made = ["kb", "new", "numerics/brand-new", "--family", "fp16_range", "--title", "A brand new fault"]
-    code, out, _ = run(capsys, *made, "--title-zh", "全新的故障", "--root", root)
+    shutil.copytree(GOLDEN, root)
+    made = ["kb", "new", "numerics/brand-new", "--family", "fp16_range", "--with-mechanism", "--root", root]
+    code, out, _ = run(capsys, *made, "--title", "A brand new fault", "--title-zh", "全新的故障")
     assert code == 0
-    assert len(out.splitlines()) == 2
+    assert len(out.splitlines()) == 4
     code, issues = run_json(capsys, "kb", "lint", "--errors-only", "--root", root)
-    assert [issue for issue in issues if "brand-new" in issue["file"]] == []
+    assert (code, issues) == (0, [])
     code, results = run_json(capsys, "kb", "test", "--only", "brand-new", "--root", root)
     assert len(results) >= 3
     assert code == 0, [result for result in results if result["failures"]]

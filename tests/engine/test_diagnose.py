@@ -8,26 +8,17 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pydantic_core import to_json
 
 from engine.diagnose import Diagnoser, EvidenceFile
-from engine.knowledge.load import load_knowledge
 from engine.model.base import Lang
 from engine.model.case import Case
 from engine.model.diagnosis import Diagnosis
 
 DEMO = Path(__file__).parents[2] / "api" / "static" / "demo"
-
-
-@pytest.fixture(scope="module")
-def diagnoser() -> Iterator[Diagnoser]:
-    made = Diagnoser(load_knowledge(), keep=True)
-    yield made
-    made.close()
 
 
 def demo() -> tuple[Case, list[EvidenceFile]]:
@@ -83,7 +74,7 @@ def test_order_of_input_does_not_matter(diagnoser: Diagnoser) -> None:
     assert diagnoser.diagnose(Case.model_validate(shuffled), files).model_dump_json() == first
 
 
-def test_same_bytes_under_other_hash_seeds() -> None:
+def test_same_bytes_under_other_hash_seeds(diagnoser: Diagnoser) -> None:
     script = (
         "from pathlib import Path; from engine.diagnose import *; from engine.knowledge.load import load_knowledge;"
         "from engine.model.case import Case;"
@@ -91,13 +82,14 @@ def test_same_bytes_under_other_hash_seeds() -> None:
         "print(d.diagnose(Case.model_validate_json((p/'case.json').read_text()),"
         " [EvidenceFile('train.log', path=p/'train.log')]).model_dump_json())"
     )
-    answers = {
+    here = diagnoser.diagnose(*demo()).model_dump_json()  # under the seed of this process
+    there = {
         subprocess.run(
             [sys.executable, "-c", script], env={**os.environ, "PYTHONHASHSEED": seed}, check=True, capture_output=True
-        ).stdout
-        for seed in ("0", "1", "4242")
+        ).stdout.decode()
+        for seed in ("0", "4242")
     }
-    assert len(answers) == 1
+    assert there == {f"{here}\n"}
 
 
 def test_nothing_abnormal_is_not_called_healthy(diagnoser: Diagnoser) -> None:
@@ -213,3 +205,12 @@ def test_a_report_that_says_nothing_known_is_said_so(diagnoser: Diagnoser) -> No
     diagnosis = diagnoser.diagnose(Case(report="hello world"))
     assert [item.where for item in diagnosis.not_understood] == ["report"]
     assert "could not be interpreted" in diagnosis.summary
+
+
+def test_what_is_only_as_it_was_does_not_silence_a_complaint(diagnoser: Diagnoser) -> None:
+    complaint = (
+        "Answers of the merged adapter are garbage although the adapter alone answers well; merged into a 4-bit base."
+    )
+    same = f"{complaint} Same environment as before, same weights."
+    assert diagnoser.diagnose(Case(report=complaint)).causes
+    assert diagnoser.diagnose(Case(report=same)).causes

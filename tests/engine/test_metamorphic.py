@@ -1,6 +1,6 @@
 """What must not change an answer, and in which direction what may: over the examples of the knowledge base itself.
 
-Every property is tried on 200 generated inputs, on 2,000 by the marker ``long``.
+Every property is tried on 50 generated inputs, by the marker ``long`` on 80, with ``THOROUGH=1`` on 2,000.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from engine.diagnose import Diagnoser, derivations, rules
 from engine.evidence.case_file import case_from
 from engine.inference.rank import Known, rank
-from engine.knowledge.load import load_cases, load_knowledge
+from engine.knowledge.knowledge import Knowledge
+from engine.knowledge.load import load_cases
 from engine.model.case import Case
 from engine.model.conditions import facts_read
 from engine.model.evidence import FactReading, Source
@@ -65,23 +66,24 @@ def numbers(diagnoser: Diagnoser, observed: Observed) -> tuple[Any, ...]:
     return causes, said["unknown"]["probability"], facts, [finding["id"] for finding in said["findings"]]
 
 
-@cache
-def unread_facts() -> tuple[str, ...]:
+@pytest.fixture(scope="module")
+def unread_facts(knowledge: Knowledge) -> tuple[str, ...]:
     """Facts that no rule and no derivation reads, for which a value can be made up."""
-    knowledge = load_knowledge()
     read = {fact for condition in rules(knowledge).values() for fact in facts_read(condition)}
     read |= {fact for derivation in derivations(knowledge).values() for fact in derivation.facts}
     return tuple(id_ for id_, fact in knowledge.facts.items() if id_ not in read and fact.type in ("number", "bool"))
 
 
-def test_a_fact_that_no_rule_reads_changes_nothing(diagnoser: Diagnoser, examples) -> None:
-    assert unread_facts()
+def test_a_fact_that_no_rule_reads_changes_nothing(
+    diagnoser: Diagnoser, unread_facts: tuple[str, ...], examples
+) -> None:
+    assert unread_facts
 
     @examples
     @given(NUMBERS, st.data())
     def holds(number: int, data: st.DataObject) -> None:
         observed = diagnoser.collect(case_of(number))
-        fact = data.draw(st.sampled_from(unread_facts()))
+        fact = data.draw(st.sampled_from(unread_facts))
         value = diagnoser.knowledge.facts[fact].type == "bool" or float(data.draw(st.integers(1, 9)))
         reading = FactReading(fact, value, Source("stated", "facts"))
         more = replace(observed, facts=(*observed.facts, reading))
@@ -188,24 +190,25 @@ def test_the_unit_in_which_a_number_is_told_changes_nothing(diagnoser: Diagnoser
     holds()
 
 
-@cache
-def own_findings() -> dict[int, tuple[str, ...]]:
+@pytest.fixture(scope="module")
+def own_findings(knowledge: Knowledge) -> dict[int, tuple[str, ...]]:
     """By cause (as a row): what it shows, and no other cause shows or is ruled out by."""
-    causes = sorted(load_knowledge().active_causes.values(), key=lambda cause: cause.id)
+    causes = sorted(knowledge.active_causes.values(), key=lambda cause: cause.id)
     shown: dict[str, list[int]] = {}
     for row, cause in enumerate(causes):
         for link in cause.shows:
             shown.setdefault(link.finding, []).append(row)
     excluding = {exclusion.finding for cause in causes for exclusion in cause.rules_out}
-    findings = load_knowledge().findings
     own: dict[int, list[str]] = {}
     for name, rows in shown.items():
-        if len(rows) == 1 and name not in excluding and findings[name].group is None:
+        if len(rows) == 1 and name not in excluding and knowledge.findings[name].group is None:
             own.setdefault(rows[0], []).append(name)
     return {row: tuple(sorted(names)) for row, names in sorted(own.items())}
 
 
-def test_support_never_lowers_a_cause_and_opposition_never_raises_it(diagnoser: Diagnoser, examples) -> None:
+def test_support_never_lowers_a_cause_and_opposition_never_raises_it(
+    diagnoser: Diagnoser, own_findings: dict[int, tuple[str, ...]], examples
+) -> None:
     """Of a finding that the cause alone shows, beside everything that an example says, its likeness included."""
     network = diagnoser._network
 
@@ -219,12 +222,12 @@ def test_support_never_lowers_a_cause_and_opposition_never_raises_it(diagnoser: 
             return rank(network, [*known, *more], observed.paradigm, likeness).marginal
 
         before = marginal()
-        row = data.draw(st.sampled_from(list(own_findings())))
+        row = data.draw(st.sampled_from(list(own_findings)))
         if data.draw(st.booleans()):  # rather a cause that is in question than any
-            leading = [int(r) for r in np.argsort(-before)[:5] if int(r) in own_findings()]
+            leading = [int(r) for r in np.argsort(-before)[:5] if int(r) in own_findings]
             assume(leading)
             row = data.draw(st.sampled_from(leading))
-        open_ = sorted(set(own_findings()[row]) - {one.finding for one in known})
+        open_ = sorted(set(own_findings[row]) - {one.finding for one in known})
         assume(open_)
         name = data.draw(st.sampled_from(open_))
         assert marginal(Known(name, True, kind))[row] >= before[row] - 1e-9

@@ -16,6 +16,7 @@ from engine.diagnose import Diagnoser
 from engine.model.case import Case
 
 FOLDER = Path(__file__).parent / "phrases"
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 KEYS = {"finding", "says", "denies", "not"}
 
 
@@ -23,7 +24,7 @@ def _entries() -> list[Any]:
     return [
         pytest.param(entry, id=f"{file.stem}-{entry['finding']}")
         for file in sorted(FOLDER.glob("*.yaml"))
-        for entry in yaml.safe_load(file.read_text(encoding="utf-8"))
+        for entry in yaml.load(file.read_bytes(), Loader=LOADER)
     ]
 
 

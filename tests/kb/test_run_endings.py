@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from engine.diagnose import Diagnoser, EvidenceFile
-from engine.knowledge.load import load_knowledge
 from engine.model.case import Case
 
 Found = Callable[..., tuple[set[str], set[str]]]
 
 
 @pytest.fixture(scope="module")
-def found() -> Iterator[Found]:
+def found(diagnoser: Diagnoser) -> Found:
     """What the diagnosis of files, given by name as text, finds abnormal, and its context."""
-    diagnoser = Diagnoser(load_knowledge(), keep=True)
 
     def run(**texts: str) -> tuple[set[str], set[str]]:
         files = [EvidenceFile(name, data=text.encode()) for name, text in texts.items()]
         diagnosis = diagnoser.diagnose(Case(), files)
         return {one.id for one in diagnosis.findings}, {one.id for one in diagnosis.context}
 
-    yield run
-    diagnoser.close()
+    return run
 
 
 RUN = (

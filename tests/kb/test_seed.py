@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from engine.diagnose import Diagnoser
 from engine.knowledge.knowledge import Knowledge
-from engine.knowledge.load import load_cases, load_knowledge
+from engine.knowledge.load import load_cases
 from engine.model.case import Case
 
 STATIONS = ["read", "batch", "forward", "loss", "backward", "sync", "optimizer", "checkpoint"]
@@ -47,18 +45,6 @@ TOPICS = {
     "pipeline order": "pipeline.too-few-microbatches",
     "requests and KV blocks": "kv.blocks-exhausted",
 }
-
-
-@pytest.fixture(scope="module")
-def knowledge() -> Knowledge:
-    return load_knowledge()
-
-
-@pytest.fixture(scope="module")
-def diagnoser(knowledge: Knowledge) -> Iterator[Diagnoser]:
-    made = Diagnoser(knowledge, keep=True)
-    yield made
-    made.close()
 
 
 def test_four_paradigms_of_eight_stations(knowledge: Knowledge) -> None:

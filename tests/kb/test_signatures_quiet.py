@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import re2
 
-from engine.knowledge.load import load_knowledge
+from engine.knowledge.knowledge import Knowledge
 from engine.model.kb import Signature
 
 Taken = Callable[[str], list[Signature]]
@@ -75,9 +75,9 @@ FOLLOW_UPS = {
 
 
 @pytest.fixture(scope="module")
-def taken() -> Taken:
+def taken(knowledge: Knowledge) -> Taken:
     """Return the signatures that take a line; all patterns stand in one set, guards are looked at on hits only."""
-    signatures = tuple(load_knowledge().signatures.values())
+    signatures = tuple(knowledge.signatures.values())
     options = re2.Options()
     options.max_mem = 64 << 20  # as in the product: the default of 8 MiB does not hold all patterns
     patterns = re2.Set.SearchSet(options)
@@ -104,12 +104,12 @@ def test_follow_ups_are_never_the_root(line: str, taken: Taken) -> None:
     assert "root" not in roles
 
 
-def test_an_example_of_one_area_is_not_taken_everywhere(taken: Taken) -> None:
+def test_an_example_of_one_area_is_not_taken_everywhere(knowledge: Knowledge, taken: Taken) -> None:
     """A line may say two things; one that five signatures take shows a pattern that is too wide."""
-    lines = {line for signature in load_knowledge().signatures.values() for line in signature.examples}
+    lines = {line for signature in knowledge.signatures.values() for line in signature.examples}
     assert {line: len(found) for line in lines if len(found := taken(line)) > 4} == {}
 
 
-def test_each_signature_has_a_line_it_leaves_alone() -> None:
-    bare = [signature.id for signature in load_knowledge().signatures.values() if not signature.counter_examples]
+def test_each_signature_has_a_line_it_leaves_alone(knowledge: Knowledge) -> None:
+    bare = [signature.id for signature in knowledge.signatures.values() if not signature.counter_examples]
     assert bare == []

@@ -9,8 +9,8 @@ from types import FrameType
 
 import pytest
 
+from engine.diagnose import Diagnoser
 from engine.evidence.collect import Collector
-from engine.knowledge.load import load_knowledge
 
 ENDLESS_CPU_SECONDS = 60
 """A reader needs milliseconds for any of these inputs; this is no budget but what nobody would wait for."""
@@ -37,6 +37,6 @@ def ends() -> Callable[[], AbstractContextManager[None]]:
 
 
 @pytest.fixture(scope="session")
-def collector() -> Collector:
+def collector(diagnoser: Diagnoser) -> Collector:
     """The collector over the bundled knowledge base."""
-    return Collector(load_knowledge())
+    return diagnoser.collector

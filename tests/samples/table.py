@@ -18,6 +18,7 @@ from engine.knowledge.load import load_knowledge
 from engine.model.case import Case
 from engine.model.diagnosis import Diagnosis
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 SYMPTOMS = Path(__file__).with_name("symptoms.yaml")
 
 
@@ -48,12 +49,12 @@ class Symptoms:
 
 def load_symptoms() -> Symptoms:
     """The table beside this file."""
-    return Symptoms(**yaml.safe_load(SYMPTOMS.read_text(encoding="utf-8")))
+    return Symptoms(**yaml.load(SYMPTOMS.read_bytes(), Loader=LOADER))
 
 
 def load_samples(folder: Path) -> list[Sample]:
     """Every labelled file that is evidence of a run; checkpoints are for the audit."""
-    manifest = yaml.safe_load((folder / "MANIFEST.yaml").read_text(encoding="utf-8"))
+    manifest = yaml.load((folder / "MANIFEST.yaml").read_bytes(), Loader=LOADER)
     return [
         Sample(entry["path"], tuple(symptom["code"] for symptom in entry.get("symptoms") or ()))
         for entry in manifest["files"]

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.diagnose import Diagnoser
-from engine.knowledge.load import load_knowledge
+from engine.knowledge.knowledge import Knowledge
 from tests.samples.table import Sample, diagnose, found, load_samples, load_symptoms, onset_problem, said
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "samples"
@@ -15,21 +14,13 @@ SAMPLES = load_samples(FOLDER) if FOLDER.is_dir() else []
 SYMPTOMS = load_symptoms()
 
 
-@pytest.fixture(scope="module")
-def diagnoser():
-    made = Diagnoser(load_knowledge(), keep=True)
-    yield made
-    made.close()
-
-
 @pytest.mark.skipif(not SAMPLES, reason="needs the folder of reference samples, ../shared, beside the checkout")
 def test_there_are_labelled_files() -> None:
     assert len(SAMPLES) > 100
 
 
-def test_every_code_names_findings_that_exist() -> None:
-    findings = load_knowledge().findings
-    assert {name for names in SYMPTOMS.codes.values() for name in names} <= findings.keys()
+def test_every_code_names_findings_that_exist(knowledge: Knowledge) -> None:
+    assert {name for names in SYMPTOMS.codes.values() for name in names} <= knowledge.findings.keys()
 
 
 @pytest.mark.parametrize("sample", [s for s in SAMPLES if not s.codes], ids=lambda s: s.path)

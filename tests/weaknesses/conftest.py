@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from engine.diagnose import Diagnoser, EvidenceFile
-from engine.knowledge.load import load_knowledge
 from engine.model.case import Case
 from engine.model.diagnosis import Diagnosis
-
-
-@pytest.fixture(scope="session")
-def diagnoser() -> Iterator[Diagnoser]:
-    """One engine over the bundled knowledge base."""
-    made = Diagnoser(load_knowledge(), keep=True)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -35,9 +36,14 @@ class Codes:
     largest: float
     only_nan: int | None = None
 
-    @property
+    @cached_property
     def sign(self) -> int:
         return 1 << (8 * np.dtype(self.unsigned).itemsize - 1)
+
+    @cached_property
+    def magnitude(self) -> np.unsignedinteger[Any]:
+        """All bits but that of the sign."""
+        return self.unsigned(self.sign - 1)
 
 
 # Sources: IEEE 754 for F16 to F64, bfloat16 as the upper half of F32, "FP8 formats for deep learning" (arXiv

@@ -11,8 +11,9 @@ from engine.audit.folder import ChangedError, Folder
 from engine.audit.scan.running import Running
 from engine.audit.tensors import DTYPE_BITS, TensorInfo, TensorStats
 
-# Fits the second-level cache together with what hashing needs, so that each byte is fetched from memory once.
-CHUNK_BYTES = 1024 * 1024
+# Small enough for a share of the last cache, so that each byte is fetched from memory once; large enough that the
+# calls for a chunk, some 30 microseconds, do not count.
+CHUNK_BYTES = 2 * 1024 * 1024
 MAX_TENSORS = 200_000
 
 

@@ -14,6 +14,7 @@ from engine.audit.tensors import TensorInfo, TensorStats
 # Elements that the mean square is taken of: all of a small tensor, of a large one the first of every so many chunks,
 # fewer after the first. Thresholds on it are factors of four and more, which a sample of this size decides.
 SAMPLE, LATER_SAMPLE, SAMPLED_CHUNKS = 16_384, 4_096, 8
+HELD_SAMPLES = 16
 # Bytes of each chunk that go into the mark by which equal tensors are looked for.
 MARKED = 1_024
 
@@ -42,6 +43,7 @@ class Running:
     squares: float = 0.0
     magnitudes: float = 0.0
     sampled: int = 0
+    held: list[Array] = field(default_factory=list)  # samples that are not decoded yet
     first: int | None = None
     codes: Codes | None = field(init=False)
     row: int = field(init=False)  # elements of a row of a matrix, 0 where rows are not looked at
@@ -97,7 +99,7 @@ class Running:
     def _still_constant(self, data: Array) -> None:
         if self.first is None:
             self.first = int(data[0])
-        self.constant = int(data.max()) == int(data.min()) == self.first
+        self.constant = int(data[-1]) == self.first and int(data.max()) == int(data.min()) == self.first
 
     def _note_bad(self, data: Array, mask: Array) -> None:
         nans = int(is_nan(data, self.tensor.dtype).sum())
@@ -112,12 +114,18 @@ class Running:
         if self.tensor.dtype == "F16" and (top == saturated or bottom == saturated + codes.sign):
             self.saturated += int(((finite & 0x7FFF) == saturated).sum())
         if self.chunks % SAMPLED_CHUNKS == 0:
-            self._note_sample(finite[: LATER_SAMPLE if self.chunks else SAMPLE])
+            self.held.append(finite[: LATER_SAMPLE if self.chunks else SAMPLE].copy())
+            if len(self.held) >= HELD_SAMPLES:
+                self._note_samples()
         self.chunks += 1
         self._note_rows(finite, codes)
 
-    def _note_sample(self, codes: Array) -> None:
-        values = decode(codes, self.tensor.dtype)
+    def _note_samples(self) -> None:
+        """Decode what is held, all at once: of a few thousand numbers the calls cost more than the work."""
+        if not self.held:
+            return
+        values = decode(np.concatenate(self.held), self.tensor.dtype)
+        self.held.clear()
         with np.errstate(over="ignore"):  # of numbers beyond 1e154 the sums are infinite
             self.magnitudes += float(np.abs(values, out=values).sum())
             # No dot product: the linear algebra library would start threads for it, which costs more than the sum.
@@ -128,14 +136,14 @@ class Running:
         """Rows whose elements are all zero. Only rows that begin with zero are looked at: few do."""
         if self.row < 2 or data.size % self.row:
             return
-        magnitude = codes.unsigned(codes.sign - 1)
-        begins = data[:: self.row] & magnitude
+        begins = data[:: self.row] & codes.magnitude
         if not np.logical_and.reduce(begins):
-            candidates = data.reshape(-1, self.row)[np.flatnonzero(begins == 0)] & magnitude
+            candidates = data.reshape(-1, self.row)[np.flatnonzero(begins == 0)] & codes.magnitude
             self.zero_rows += int((~candidates.any(axis=1)).sum())
 
     def stats(self) -> TensorStats:
         """What was seen; of an empty tensor nothing is zero or constant."""
+        self._note_samples()
         empty = self.seen == 0
         rows = self.tensor.shape[0] if self.row_bytes else 0
         sampled = max(self.sampled, 1)

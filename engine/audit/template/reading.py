@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.audit.template.conversations import Conversation, Marks, conversations
-from engine.audit.template.render import Rendering, UnrenderedError, render
+from engine.audit.template.render import Renderer, Rendering, UnrenderedError, render
 from engine.audit.template.sources import template_in_effect
 from engine.audit.tokenizers.files import once, tokenizer_files
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 # Texts are searched for every token of the tokenizer, of which there can be many.
 MAX_TAIL, MAX_WRITTEN = 4096, 16_384
+_RENDERER = "_renderer"  # of a checkpoint: the process that was started and not used yet
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,13 @@ class Reading:
         return prompted[len(plain) :]
 
 
+def begin(checkpoint: Checkpoint) -> None:
+    """Start the process that will render the template, if there is one, so that it is ready when it is needed."""
+    if template_in_effect(checkpoint) is not None:
+        with contextlib.suppress(UnrenderedError):  # the reading itself will say so
+            once(checkpoint, _RENDERER, Renderer)
+
+
 def read_template(checkpoint: Checkpoint) -> Reading | str | None:
     """The template in effect, rendered once; None if there is none, a sentence if it cannot be rendered here."""
     return once(checkpoint, "_template_reading", lambda: _read(checkpoint))
@@ -85,7 +94,7 @@ def _read(checkpoint: Checkpoint) -> Reading | str | None:
     special = tokenizer_files(checkpoint).named
     both = [c.variables(in_parts, special) for in_parts in (False, True) for c in tried.values()]
     try:
-        answers = render(source.text, both)
+        answers = render(source.text, both, checkpoint.__dict__.pop(_RENDERER, None))
     except UnrenderedError as error:
         return str(error)
     plain = dict(zip(tried, answers[: len(tried)], strict=True))

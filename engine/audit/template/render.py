@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,46 +32,63 @@ class Rendering:
     error: str | None = None
 
 
-def render(template: str, renderings: Sequence[Mapping[str, Any]]) -> list[Rendering]:
-    """Render one template for several sets of variables, all in one process.
+class Renderer:
+    """A process that renders one template, once. It gets ready by itself, so start it before it is needed."""
 
-    Returns:
-        One answer for every rendering. If the template cannot be compiled, each is the same error.
+    def __init__(self) -> None:
+        try:
+            # -I: neither the environment nor the working directory has a say in what the child imports.
+            self._process = subprocess.Popen(  # noqa: S603 - our own script; the template goes in as data
+                [sys.executable, "-I", "-B", str(_CHILD), str(CPU_SECONDS_EACH), str(CPU_SECONDS_ALL)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={},
+            )
+        except OSError as error:
+            raise UnrenderedError(str(error)) from error
+        self._end = weakref.finalize(self, _ended, self._process)
 
-    Raises:
-        UnrenderedError: if the limits cannot be set on this system, or it is too busy to render at all.
-    """
-    job = json.dumps({"template": template, "renderings": list(renderings)}).encode()
-    try:
-        # -I: neither the environment nor the working directory has a say in what the child imports.
-        process = subprocess.Popen(  # noqa: S603 - our own script; the template goes in as data
-            [sys.executable, "-I", "-B", str(_CHILD), str(CPU_SECONDS_EACH), str(CPU_SECONDS_ALL)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env={},
-        )
-    except OSError as error:
-        raise UnrenderedError(str(error)) from error
-    # The child's own limits count its work; time that it does not get is no fault of the template.
-    late = threading.Event()
+    def render(self, template: str, renderings: Sequence[Mapping[str, Any]]) -> list[Rendering]:
+        """Render the template for several sets of variables; the process ends with it.
 
-    def give_up() -> None:
-        late.set()
-        process.kill()
+        Returns:
+            One answer for every rendering. If the template cannot be compiled, each is the same error.
 
-    timer = threading.Timer(WALL_SECONDS, give_up)
-    timer.start()
-    try:
-        answer = _ask(process, job)
-    finally:
-        timer.cancel()
-        process.kill()
-        process.wait()
-    if late.is_set():
-        raise UnrenderedError(f"the process that renders templates was not done after {WALL_SECONDS:.0f} s")
-    return _answers(answer[: answer.rfind(b"\n") + 1].splitlines(), len(renderings))
+        Raises:
+            UnrenderedError: if the limits cannot be set on this system, or it is too busy to render at all.
+        """
+        # The child's own limits count its work; time that it does not get is no fault of the template.
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            self._process.kill()
+
+        timer = threading.Timer(WALL_SECONDS, give_up)
+        timer.start()
+        try:
+            answer = _ask(self._process, json.dumps({"template": template, "renderings": list(renderings)}).encode())
+        finally:
+            timer.cancel()
+            self._end()
+        if late.is_set():
+            raise UnrenderedError(f"the process that renders templates was not done after {WALL_SECONDS:.0f} s")
+        return _answers(answer[: answer.rfind(b"\n") + 1].splitlines(), len(renderings))
+
+
+def render(template: str, renderings: Sequence[Mapping[str, Any]], renderer: Renderer | None = None) -> list[Rendering]:
+    """Render a template as :meth:`Renderer.render` does, by a process started before or a fresh one."""
+    return (renderer or Renderer()).render(template, renderings)
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    for stream in (process.stdin, process.stdout):
+        with contextlib.suppress(BrokenPipeError):
+            stream.close() if stream else None
+    process.wait()
 
 
 def _ask(process: subprocess.Popen[bytes], job: bytes) -> bytes:

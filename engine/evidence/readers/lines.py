@@ -174,12 +174,8 @@ def _announced(stream: IO[bytes]) -> int:
     return 0 if size == zstandard.CONTENTSIZE_UNKNOWN else size
 
 
-def line_blocks(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[tuple[Sequence[int], list[bytes]]]:
-    """Yield (line numbers, lines) block by block, without line ends and colours.
-
-    A line that was redrawn with carriage returns gives one entry per drawing, all with the number of the
-    line.
-    """
+def text_blocks(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[tuple[int, bytes]]:
+    """Yield (number of the first line, whole lines as they stand, without the last line end) block by block."""
     carry, number, cut = b"", 1, False
     for piece in chunks(stream, limits, notes):
         text = carry + piece
@@ -188,36 +184,48 @@ def line_blocks(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[tup
         end = text.rfind(b"\n")
         if end >= 0:
             begin = text.find(b"\n") if cut else 0  # the rest of a line that was too long ends here
-            numbers, lines = _drawings(number, text[begin:end])
-            yield numbers, lines
-            number = numbers[-1] + 1
+            block = text[begin:end]
+            yield number, block
+            number += block.count(b"\n") + 1
             cut = False
         carry = text[end + 1 :]
         if len(carry) > limits.line_bytes:
             frames = carry.rfind(b"\r") + 1  # a progress bar without line ends: its frames are done with
             if frames:
-                yield _drawings(number, carry[:frames])
+                yield number, carry[:frames]
                 carry = carry[frames:]
             if len(carry) > limits.line_bytes:
                 notes.add(f"line {number} is longer than {limits.line_bytes} bytes: its rest was left out")
                 if not cut:
-                    yield [number], [carry[: limits.line_bytes]]
+                    yield number, carry[: limits.line_bytes]
                 carry, cut = b"", True
     if carry and not cut:
-        yield _drawings(number, carry)
+        yield number, carry
 
 
-def _drawings(first: int, text: bytes) -> tuple[Sequence[int], list[bytes]]:
-    """Split into lines with their numbers; a line that was redrawn gives an entry for each drawing."""
+def line_blocks(stream: IO[bytes], limits: Limits, notes: Notes) -> Iterator[tuple[Sequence[int], list[bytes]]]:
+    """Yield (line numbers, lines) block by block, without line ends and colours.
+
+    A line that was redrawn with carriage returns gives one entry per drawing, all with the number of the
+    line.
+    """
+    for number, text in text_blocks(stream, limits, notes):
+        yield drawings(number, text)
+
+
+def drawings(first: int, text: bytes) -> tuple[Sequence[int], list[bytes]]:
+    """Split a block into lines with their numbers; a line that was redrawn gives an entry for each drawing."""
+    numbers: Sequence[int] | None = None
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\n\r", b"\n")  # neither ends nor begins a drawing
-    numbers: Sequence[int] = range(first, first + text.count(b"\n") + 1)
     if b"\r" in text:
         codes = np.frombuffer(text, dtype=np.uint8)
         breaks = codes[(codes == 10) | (codes == 13)]
         numbers = np.concatenate([[first], first + np.cumsum(breaks == 10)]).tolist()
         text = text.replace(b"\r", b"\n")
     lines = text.split(b"\n")
+    if numbers is None:
+        numbers = range(first, first + len(lines))
     return numbers, _without_colours(lines) if b"\x1b" in text else lines
 
 

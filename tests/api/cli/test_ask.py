@@ -2,7 +2,6 @@
 
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,19 +9,11 @@ from click.testing import CliRunner, Result
 
 from api.cli import FOUND, INCOMPLETE, Problem, ask
 from engine.diagnose import Diagnoser
-from engine.knowledge.load import load_knowledge
 from engine.model.case import Case
 
 SLOW = "training is slow and the GPU utilisation is low all the time"
 HOST = "throughput/optimizer-on-host"
 LOG = "step 100 loss 2.1 grad_norm 0.9\nstep 200 loss nan grad_norm inf"
-
-
-@pytest.fixture(scope="module")
-def diagnoser() -> Iterator[Diagnoser]:
-    made = Diagnoser(load_knowledge(), check=False, keep=True)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from api.mcp.digest import Digest
 from api.mcp.results import LIMIT, fitted
-from engine.knowledge.load import load_knowledge
+from engine.knowledge.knowledge import Knowledge
 from tests.api.mcp.conftest import Chat
 from tests.engine.audit.build.causal_lm import causal_lm
 
@@ -26,20 +26,20 @@ async def test_made_by_path_and_read_again(chat: Chat, service: FastAPI) -> None
     assert chinese["summary"].startswith("不通过")
 
 
-def test_the_gates_that_decide_come_first() -> None:
+def test_the_gates_that_decide_come_first(knowledge: Knowledge) -> None:
     example = json.loads((Path("api") / "static" / "audit" / "example.json").read_text("utf-8"))
     follower = {**example["gates"][0], "id": "b/follows", "status": "fail", "root": False, "severity": "blocker"}
     minor = {**follower, "id": "a/minor", "root": True, "severity": "minor"}
     blocker = {**follower, "id": "c/root", "root": True}
     audit = {**example, "gates": [follower, minor, blocker]}
-    told = Digest(load_knowledge(), "en").audit(audit)
+    told = Digest(knowledge, "en").audit(audit)
     assert [gate.id for gate in told.failed] == ["c/root", "a/minor", "b/follows"]
 
 
-def test_a_hundred_failures_fit() -> None:
+def test_a_hundred_failures_fit(knowledge: Knowledge) -> None:
     example = json.loads((Path("api") / "static" / "audit" / "example.json").read_text("utf-8"))
     gate = {**example["gates"][0], "status": "fail", "root": True, "because": "x" * 500}
-    data = fitted(Digest(load_knowledge(), "en").audit({**example, "gates": [gate] * 100}), LIMIT)
+    data = fitted(Digest(knowledge, "en").audit({**example, "gates": [gate] * 100}), LIMIT)
     assert len(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()) <= LIMIT
     assert data["failed"]
     assert data["left_off"]["failed"] > 0

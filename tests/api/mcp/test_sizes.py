@@ -10,16 +10,15 @@ from api.cases.ranking import Ranked
 from api.mcp.digest import Digest
 from api.mcp.results import DETAIL_LIMIT, LIMIT, fitted
 from engine.diagnose import Diagnoser
-from engine.knowledge.load import load_cases, load_knowledge
+from engine.knowledge.load import load_cases
 from engine.model.base import Lang
 from engine.model.case import Case
 from tests.effort import effort
 
 
-def results(step: int) -> list[tuple[dict[str, Any], int]]:
+def results(diagnoser: Diagnoser, step: int) -> list[tuple[dict[str, Any], int]]:
     """Every ``step``-th example diagnosed and its last cause explained, in both languages, short and long; limits."""
-    knowledge = load_knowledge()
-    diagnoser = Diagnoser(knowledge, check=False, keep=True)
+    knowledge = diagnoser.knowledge
     made: list[tuple[dict[str, Any], int]] = []
     for example in load_cases()[::step]:
         observed = diagnoser.collect(Case.model_validate(example.case.case))
@@ -35,7 +34,6 @@ def results(step: int) -> list[tuple[dict[str, Any], int]]:
                 if causes:
                     why = diagnoser.explain(observed, causes[-1]["id"], lang=lang).model_dump(mode="json")
                     made.append((fitted(digest.explanation(view.id, why), limit), limit))
-    diagnoser.close()
     return made
 
 
@@ -47,10 +45,10 @@ def require_fitting(made: list[tuple[dict[str, Any], int]]) -> None:
             assert data["causes"], "the first cause stays"
 
 
-def test_results_of_examples_fit() -> None:
-    require_fitting(results(80))
+def test_results_of_examples_fit(diagnoser: Diagnoser) -> None:
+    require_fitting(results(diagnoser, 80))
 
 
 @pytest.mark.long
-def test_results_of_many_examples_fit() -> None:
-    require_fitting(results(effort(16, 1)))
+def test_results_of_many_examples_fit(diagnoser: Diagnoser) -> None:
+    require_fitting(results(diagnoser, effort(16, 1)))

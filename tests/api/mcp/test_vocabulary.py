@@ -6,12 +6,12 @@ import pytest
 
 from api.mcp.results import Kind
 from api.mcp.vocabulary import Vocabulary
-from engine.knowledge.load import load_knowledge
+from engine.knowledge.knowledge import Knowledge
 
 
 @pytest.fixture(scope="module")
-def vocabulary() -> Vocabulary:
-    return Vocabulary(load_knowledge())
+def vocabulary(knowledge: Knowledge) -> Vocabulary:
+    return Vocabulary(knowledge)
 
 
 @pytest.mark.parametrize(

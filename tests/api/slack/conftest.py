@@ -12,15 +12,9 @@ from api.app import create_app
 from api.settings import Settings
 from api.store import jobs
 from engine.knowledge.knowledge import Knowledge
-from engine.knowledge.load import load_knowledge
 from tests.api.conftest import a_client
 from tests.api.slack.fake_slack import APP_TOKEN, BOT_TOKEN, PATIENCE, FakeSlack
 from tests.api.slack.payloads import SECRET, TEAM
-
-
-@pytest.fixture(scope="session")
-def knowledge() -> Knowledge:
-    return load_knowledge()
 
 
 @pytest.fixture(scope="session")

@@ -142,11 +142,6 @@ def test_a_thousand_diagnoses_are_messages_that_slack_takes(knowledge: Knowledge
 
 
 @pytest.fixture(scope="module")
-def diagnoser(knowledge: Knowledge) -> Diagnoser:
-    return Diagnoser(knowledge, keep=True)
-
-
-@pytest.fixture(scope="module")
 def diagnosis(diagnoser: Diagnoser) -> dict[Lang, dict[str, Any]]:
     case = Case(
         report="The loss became NaN at step 4120, after the loss scale fell to 1. We train in fp16.",
@@ -228,3 +223,17 @@ def test_the_checker_finds_what_slack_refuses() -> None:
     assert checker.of_message({"text": "", "blocks": [section]})
     button = {"type": "button", "text": {"type": "plain_text", "text": "x" * 76}, "action_id": "a", "value": "v"}
     assert checker.of_message({"text": "x", "blocks": [{"type": "actions", "elements": [button]}]})
+
+
+@pytest.mark.parametrize(
+    ("probability", "unknown", "headline"),
+    [(0.9, 0.05, "A"), (0.5, 0.3, "Perhaps: A"), (0.1, 0.8, "The cause is not clear yet")],
+)
+def test_the_headline_is_as_sure_as_the_diagnosis(
+    knowledge: Knowledge, probability: float, unknown: float, headline: str
+) -> None:
+    made = Made(1, knowledge)
+    cause = made.cause() | {"title": "A", "probability": probability, "resembles": 0.0}
+    diagnosis = made.diagnosis() | {"causes": [cause], "unknown": {"probability": unknown, "why": "so"}}
+    message = diagnosis_message(CASE, diagnosis, reply(None, diagnosis, None, knowledge, "en"), "en")
+    assert message.blocks[0]["text"]["text"] == headline

@@ -9,18 +9,12 @@ import pytest
 from engine.diagnose import Diagnoser
 from engine.dialogue import Question, Turn, question, understand
 from engine.knowledge.knowledge import Knowledge
-from engine.knowledge.load import load_knowledge
 from engine.model.base import Lang
 from tests.engine.dialogue.talker import Talker
 
 DIVERGES = "loss.diverges"
 Ask = Callable[..., Question]
 Read = Callable[..., Turn]
-
-
-@pytest.fixture(scope="session")
-def knowledge() -> Knowledge:
-    return load_knowledge()
 
 
 @pytest.fixture
@@ -40,7 +34,7 @@ def ask(knowledge: Knowledge) -> Ask:
     def make(id_: str, *asks: str, lang: Lang = "en") -> Question:
         kind = "check" if asks else "question"
         proposal = {"id": id_, "kind": kind, "asks": list(asks) or [id_], "if": []}
-        asked = question({"next_checks": [proposal], "findings": [], "causes": []}, knowledge, lang)
+        asked = question({"next_checks": [proposal], "findings": ["x"], "causes": []}, knowledge, lang)
         assert asked is not None
         return asked
 

@@ -12,6 +12,7 @@ from engine.model.case import Case
 from tests.engine.dialogue.conftest import Ask
 from tests.engine.dialogue.talker import Talker
 
+RATE, OTHER = "optimization/lr-too-high", "host.ram-grows"
 SPIKE = "grad norm spikes and training in fp16"
 
 
@@ -113,6 +114,45 @@ def test_the_way_to_find_out_is_a_check_of_a_cause_in_question(diagnoser: Diagno
     asked = question(answer, knowledge, "en")
     assert asked is not None
     assert asked.how in ways
+
+
+def led(probability: float, bits: float, *proposals: tuple[str, str, str, float]) -> dict[str, object]:
+    """A diagnosis that the learning rate leads; proposals by id, with the lead after yes and after no alike."""
+    return {
+        "findings": ["loss.diverges"],
+        "causes": [{"id": RATE, "probability": probability, "evidence_for": [{"bits": bits}]}],
+        "next_checks": [
+            {"id": id_, "kind": kind, "asks": [asks], "if": [
+                {"state": state, "then": [{"cause": cause, "probability": after}]} for state in ("present", "absent")
+            ]}
+            for id_, kind, cause, after in proposals for asks in [id_ if kind == "question" else "lr.trouble-at-peak"]
+        ],
+    }  # fmt: skip
+
+
+def test_of_a_decided_cause_only_what_confirms_it_or_may_turn_it_is_asked(knowledge: Knowledge) -> None:
+    idle, turns = (OTHER, "question", RATE, 0.99), (OTHER, "question", "numerics/init-too-wide", 0.6)
+    check = (knowledge.causes[RATE].checks[0], "check", RATE, 0.99)
+    assert question(led(0.95, 9.0, idle), knowledge, "en") is None
+    for proposals, expected in (((idle, check), check[0]), ((turns,), turns[0]), ((turns, check), check[0])):
+        asked = question(led(0.95, 9.0, *proposals), knowledge, "en")
+        assert asked is not None
+        assert asked.id == expected
+
+
+def test_a_lead_by_likeness_is_asked_for_what_it_shows(knowledge: Knowledge) -> None:
+    shown = knowledge.causes[RATE].shows[0].finding
+    turns = (OTHER, "question", "numerics/init-too-wide", 0.6)
+    asked = question(led(0.95, 2.0, turns, (shown, "question", RATE, 0.99)), knowledge, "en")
+    assert asked is not None
+    assert asked.id == shown
+
+
+def test_nothing_abnormal_and_no_cause_in_sight_asks_what_is_wrong(knowledge: Knowledge) -> None:
+    vague = led(0.1, 0.0, (knowledge.causes[RATE].shows[0].finding, "question", RATE, 0.2)) | {"findings": []}
+    asked = question(vague, knowledge, "en")
+    assert asked is not None
+    assert asked.id == OPENING
 
 
 def test_a_proposal_that_the_knowledge_no_longer_holds_is_passed_over(knowledge: Knowledge) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.dialogue.endings import DECIDED
+from engine.dialogue.endings import ending
+from engine.dialogue.lead import DECIDED
+from engine.dialogue.questions import opening
 from engine.knowledge.knowledge import Knowledge
 from tests.engine.dialogue.talker import Talker, answer_of, telling_start
 
@@ -44,7 +46,7 @@ def test_a_move_names_the_finding_that_made_it(talker: Talking) -> None:
 
 
 def test_evidence_against_is_told_of_the_cause_that_fell(talker: Talking) -> None:
-    reply = talker(SLOW).say("optimizer.runs-on-cpu = no")
+    reply = talker(f"{SLOW}, the optimizer step takes longest").say("optimizer.runs-on-cpu = no")
     fell = next(move for move in reply.moved if move.cause == HOST)
     assert fell.after < fell.before
     assert fell.by == ("not so: The parameter update runs on the CPU",)
@@ -67,6 +69,41 @@ def test_words_without_a_known_thing_are_kept_and_said_so(talker: Talking) -> No
     reply = talker(SLOW).say("our office has a new coffee machine")
     assert len(reply.understood) == 1
     assert "coffee" in reply.understood[0]
+
+
+def test_only_what_is_left_behind_an_answer_is_said_to_tell_nothing(talker: Talking) -> None:
+    lines = talker(SLOW).say("no, our office has a new coffee machine").understood
+    assert any("nothing new that I know in “our office" in line for line in lines)
+
+
+def test_what_was_read_to_be_not_so_is_told(talker: Talking) -> None:
+    lines = talker("the loss does not go down").say("I tried a smaller learning rate, no effect").understood
+    assert any("learning rate" in line and line.startswith("Read: ") for line in lines)
+    assert not any("I found nothing new" in line for line in lines)
+
+
+def led(bits: float) -> dict[str, object]:
+    """A diagnosis with a cause at 95 % for which so much evidence speaks, the rest being likeness of the words."""
+    grounds = {"finding": "loss.diverges", "state": "present", "bits": bits, "because": "It does.", "sources": []}
+    cause = {"id": HOST, "probability": 0.95, "expected": False, "evidence_for": [grounds], "evidence_against": [],
+             "remedies": []}  # fmt: skip
+    return {"findings": [{"id": "loss.diverges"}], "context": [], "causes": [cause], "unknown": {"probability": 0.05}}
+
+
+@pytest.mark.parametrize(("bits", "passed", "ends"), [(5.0, 0, True), (4.9, 0, False), (4.9, 1, False), (4.9, 2, True)])
+def test_a_lead_by_the_likeness_of_words_is_no_end_while_somebody_answers(
+    knowledge: Knowledge, bits: float, passed: int, ends: bool
+) -> None:
+    asked = opening(knowledge, "en")
+    assert (ending(led(bits), asked, passed, knowledge, "en") is not None) is ends
+    assert ending(led(bits), None, 0, knowledge, "en") is not None
+
+
+def test_the_check_that_confirms_is_told_once(talker: Talking) -> None:
+    reply = talker(SLOW).say("optimizer.runs-on-cpu = yes")
+    assert reply.ending is not None
+    assert reply.ending.confirm is not None
+    assert reply.text.count(reply.ending.confirm.how) == 1
 
 
 def test_a_file_that_did_not_come_is_missed(talker: Talking) -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from engine.diagnose import Diagnoser
 from engine.dialogue import Ending, Question
-from engine.dialogue.endings import DECIDED, MAX_PASSED
+from engine.dialogue.endings import MAX_PASSED
+from engine.dialogue.lead import DECIDED
 from engine.knowledge.knowledge import Knowledge
 from engine.model.base import Lang
 from engine.model.kb import Cause

@@ -10,7 +10,6 @@ from engine.diagnose import Diagnoser
 from engine.dialogue import Question, question, understand
 from engine.dialogue.questions import opening
 from engine.knowledge.knowledge import Knowledge
-from engine.knowledge.load import load_knowledge
 from engine.model.case import Case
 from tests.engine.dialogue.conftest import DIVERGES, Ask, Read
 
@@ -43,7 +42,7 @@ def test_yes_is_present(read: Read, simple: Question, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["no", "No!", "nope", "n", "it doesn't", "it doesn’t", "not really", "no it does not", "2", "never", "没开",
-     "不", "不是", "没有", "不会", "否"],
+     "不", "不是", "没有", "不会", "否", "没看到", "no, I looked"],
 )  # fmt: skip
 def test_no_is_absent(read: Read, simple: Question, text: str) -> None:
     turn = read(text, simple)
@@ -54,7 +53,9 @@ def test_no_is_absent(read: Read, simple: Question, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["I don't know", "not sure", "no idea", "maybe", "skip", "next question", "I can't check that now", "3",
-     "not sure whether it does", "不知道", "不确定", "跳过吧", "查不了"],
+     "not sure whether it does", "haven't checked yet", "not that I know of", "beats me",
+     "不知道", "不确定", "跳过吧", "查不了",
+     "不清楚诶", "没查过", "还没试"],
 )  # fmt: skip
 def test_not_knowing_passes_the_question(read: Read, simple: Question, text: str) -> None:
     turn = read(text, simple)
@@ -66,7 +67,8 @@ def test_not_knowing_passes_the_question(read: Read, simple: Question, text: str
 @pytest.mark.parametrize(
     "text",
     ["no NaN so far", "no problem with the loss", "right after the restart it failed", "it was slow yesterday",
-     "unknown error in NCCL", "I think the loss is NaN", "没有报错", "不收敛", "是 fp16", "OOM? no."],
+     "unknown error in NCCL", "I think the loss is NaN", "haven't tried bf16 yet",
+     "没试过调小学习率", "没有报错", "不收敛", "是 fp16", "OOM? no."],
 )  # fmt: skip
 def test_a_sentence_that_begins_like_an_answer_is_none(read: Read, simple: Question, text: str) -> None:
     turn = read(text, simple)
@@ -305,7 +307,6 @@ def test_the_opening_takes_several_symptoms_and_denies_none(read: Read, knowledg
     assert read("no", asked).findings == {}
 
 
-_KNOWLEDGE = load_knowledge()
 _WORDS = st.sampled_from(
     ["yes", "no", "不", "是", "why", "not", "undo", "1", "2^9999", "nan", "```", "\n", "loss", "it was", "option", ",",
      "=",
@@ -316,7 +317,7 @@ _MESSAGES = st.one_of(st.text(max_size=200), st.lists(_WORDS, max_size=20).map("
 
 @settings(max_examples=80)
 @given(text=_MESSAGES, which=st.integers(0, 3), lang=st.sampled_from(["en", "zh"]))
-def test_no_message_raises(text: str, which: int, lang: str) -> None:
+def test_no_message_raises(knowledge: Knowledge, text: str, which: int, lang: str) -> None:
     kinds = [
         {"id": DIVERGES, "kind": "question", "asks": [DIVERGES]},
         {"id": "rl.kl-weakly-held", "kind": "question", "asks": ["rl.kl-weakly-held"]},
@@ -325,10 +326,10 @@ def test_no_message_raises(text: str, which: int, lang: str) -> None:
     asked = None
     if which < len(kinds):
         proposal = {**kinds[which], "if": []}
-        asked = question({"next_checks": [proposal], "findings": [], "causes": []}, _KNOWLEDGE, lang)
-    turn = understand(text, asked, _KNOWLEDGE, lang)
-    assert set(turn.findings) <= set(_KNOWLEDGE.findings)
-    assert set(turn.facts) <= set(_KNOWLEDGE.facts)
+        asked = question({"next_checks": [proposal], "findings": ["x"], "causes": []}, knowledge, lang)
+    turn = understand(text, asked, knowledge, lang)
+    assert set(turn.findings) <= set(knowledge.findings)
+    assert set(turn.facts) <= set(knowledge.facts)
     Case.model_validate(turn.evidence)
 
 

@@ -11,7 +11,10 @@ from tests.engine.dialogue.conftest import DIVERGES, Read
 @pytest.mark.parametrize(
     ("text", "kind"),
     [("why?", "why"), ("explain that", "why"), ("为什么", "why"), ("how do I check that?", "how"), ("怎么查", "how"),
-     ("how do I fix it?", "remedy"), ("怎么办", "remedy"),
+     ("hm how would I see that?", "how"), ("no idea, how can I tell?", "how"), ("which command?", "how"),
+     ("在哪看", "how"), ("不清楚，怎么看", "how"), ("what makes you say that?", "why"), ("为啥这么说", "why"),
+     ("how do I fix it?", "remedy"), ("what's the fix?", "remedy"), ("so what now", "remedy"), ("怎么办", "remedy"),
+     ("咋改", "remedy"), ("that's all", "stop"),
      ("undo", "undo"), ("sorry, that was wrong", "undo"), ("刚才说错了", "undo"), ("撤回", "undo"),
      ("what else", "more"), ("还有什么", "more"),
      ("what else could it be?", "more"), ("其他还有什么", "more"), ("还有别的可能吗", "more"),

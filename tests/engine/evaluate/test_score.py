@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.evaluate.fit import FOLDS, Example, Outcome, fit, summary
+from engine.evaluate.fit import FOLDS, GRID, Example, Outcome, fit, summary
 from engine.evaluate.score import Graded, Incident, by, expected_calibration_error, figures, load_incidents
 from engine.evidence.case_file import CaseError
 from engine.inference.rank import Known
-from engine.knowledge.load import load_knowledge
+from engine.knowledge.knowledge import Knowledge
 from engine.model.case import Case
 
 
@@ -55,8 +55,8 @@ def test_summary_by_hand() -> None:
     assert result["log_loss"] == pytest.approx((-math.log(0.5) - math.log(1e-3)) / 2)
 
 
-def test_fit_needs_enough_and_keeps_families_in_one_fold() -> None:
-    knowledge = load_knowledge()
+def test_fit_needs_enough_and_keeps_families_in_one_fold(knowledge: Knowledge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.evaluate.fit.GRID", {name: values[:2] for name, values in GRID.items()})
     with pytest.raises(ValueError, match=r"at least 20"):
         fit([], knowledge)
     families = sorted({cause.family for cause in knowledge.active_causes.values()})[:24]

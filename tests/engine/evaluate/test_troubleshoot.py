@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 
 from engine.evaluate.troubleshoot import MAX_CHECKS, Course, Workshop, judged
 from engine.inference.network import Network
-from engine.knowledge.load import load_knowledge
+from engine.knowledge.knowledge import Knowledge
 from tests.effort import effort
 
 
-@cache
-def workshop() -> Workshop:
-    knowledge = load_knowledge()
+@pytest.fixture(scope="module")
+def shop(knowledge: Knowledge) -> Workshop:
     network = Network.build(list(knowledge.active_causes.values()), knowledge.findings, knowledge.calibration)
     return Workshop(network, knowledge.checks, knowledge.findings)
 
 
-def open_asks(count: int, seed: int) -> list[tuple[set[str], set[str]]]:
+def open_asks(shop: Workshop, count: int, seed: int) -> list[tuple[set[str], set[str]]]:
     """For every check that the planner proposes on the way: the findings known before it, and those it would settle."""
-    shop = workshop()
     seen: list[tuple[set[str], set[str]]] = []
 
     def watched(ranking, random):
@@ -34,8 +30,7 @@ def open_asks(count: int, seed: int) -> list[tuple[set[str], set[str]]]:
     return seen
 
 
-def test_what_is_noticed_is_true_and_shown_by_the_cause() -> None:
-    shop = workshop()
+def test_what_is_noticed_is_true_and_shown_by_the_cause(shop: Workshop) -> None:
     for trouble in shop.troubles(30, seed=5):
         cause = shop.network.causes[trouble.cause]
         assert 1 <= len(trouble.noticed) <= 2
@@ -43,16 +38,15 @@ def test_what_is_noticed_is_true_and_shown_by_the_cause() -> None:
         assert set(trouble.noticed) <= {link.finding for link in cause.shows}
 
 
-def test_the_same_seed_is_the_same_course() -> None:
-    shop = workshop()
+def test_the_same_seed_is_the_same_course(shop: Workshop) -> None:
     troubles = shop.open_at_start(8, seed=3)
     assert troubles == shop.open_at_start(8, seed=3)
     for strategy in shop.strategies:
         assert shop.courses(strategy, troubles) == shop.courses(strategy, troubles)
 
 
-def test_the_planner_never_proposes_a_check_whose_findings_are_known() -> None:
-    proposed = open_asks(12, seed=2)
+def test_the_planner_never_proposes_a_check_whose_findings_are_known(shop: Workshop) -> None:
+    proposed = open_asks(shop, 12, seed=2)
     assert proposed
     assert all(asks and known.isdisjoint(asks) for known, asks in proposed)
 
@@ -65,9 +59,8 @@ def test_what_was_not_found_counts_as_more_than_any_that_was() -> None:
 
 
 @pytest.mark.long
-def test_the_planner_needs_few_checks_and_costs_less_than_other_orders() -> None:
+def test_the_planner_needs_few_checks_and_costs_less_than_other_orders(shop: Workshop) -> None:
     """Figures of some troubles; the table of 1,000 is that of bench.planner."""
-    shop = workshop()
     troubles = shop.open_at_start(effort(100, 300), seed=1)
     planner, random, cheapest = (judged(shop.courses(name, troubles)) for name in ("planner", "random", "cheapest"))
     assert planner.median_checks <= 3
@@ -77,5 +70,5 @@ def test_the_planner_needs_few_checks_and_costs_less_than_other_orders() -> None
 
 
 @pytest.mark.long
-def test_in_many_troubles_nothing_known_is_asked() -> None:
-    assert all(asks and known.isdisjoint(asks) for known, asks in open_asks(effort(60, 300), seed=4))
+def test_in_many_troubles_nothing_known_is_asked(shop: Workshop) -> None:
+    assert all(asks and known.isdisjoint(asks) for known, asks in open_asks(shop, effort(60, 300), seed=4))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from engine.diagnose import Diagnoser
 from engine.evidence.text import TextReader
 from engine.evidence.vocabulary import Vocabulary
 from engine.knowledge.knowledge import Knowledge
-from engine.knowledge.load import load_knowledge
 from engine.model.base import Text
 from engine.model.kb import Concept, Fact, Finding, Phrases
 
@@ -140,12 +137,6 @@ def reader(small_vocabulary: Vocabulary) -> TextReader:
 
 
 @pytest.fixture(scope="session")
-def knowledge() -> Knowledge:
-    """The real knowledge base, and what is made of it: once, for they take seconds."""
-    return load_knowledge()
-
-
-@pytest.fixture(scope="session")
 def real_vocabulary(knowledge: Knowledge) -> Vocabulary:
     return Vocabulary(knowledge.facts, knowledge.findings, knowledge.lexicon)
 
@@ -153,10 +144,3 @@ def real_vocabulary(knowledge: Knowledge) -> Vocabulary:
 @pytest.fixture(scope="session")
 def real_reader(real_vocabulary: Vocabulary) -> TextReader:
     return TextReader(real_vocabulary)
-
-
-@pytest.fixture(scope="session")
-def diagnoser(knowledge: Knowledge) -> Iterator[Diagnoser]:
-    made = Diagnoser(knowledge, keep=True)
-    yield made
-    made.close()

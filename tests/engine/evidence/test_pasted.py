@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.diagnose import EvidenceFile
-from engine.evidence.pasted import cut
+from engine.evidence.pasted import TABLE, cut, kinds_of, looks_logged
 from engine.model.case import Case
 
 BEFORE = "This happens since we changed the mixture, any idea?"
@@ -104,6 +104,25 @@ def test_the_words_around_and_between_are_read(diagnoser):
     ]
     assert [file.data for file in files] == ["\n".join([KERNEL] * 3).encode()]
     assert {"loss.nan", "gpu.lost"} <= {finding.id for finding in diagnoser.diagnose(Case(report=report)).findings}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["2023-06-09 05:17:54.746690: I tensorflow/dso_loader.cc:53] Successfully opened dynamic library libcudart.so.11.0",
+     "step 100 loss 2.1 lr 3e-4", "RuntimeError: CUDA out of memory.", KERNEL],
+)  # fmt: skip
+def test_a_line_of_a_log_is_known_by_its_form(line):
+    assert looks_logged(line)
+
+
+@pytest.mark.parametrize("line", ["2026-03-01 we changed the rate", "no", "the loss is 2.31 since step 100", BEFORE])
+def test_a_sentence_is_no_line_of_a_log(line):
+    assert not looks_logged(line)
+
+
+def test_a_json_document_is_a_file_whatever_its_lines_look_like():
+    document = '{"optimizer": {"lr": 0.1,\n"betas": [0.9, 0.95]}}'
+    assert kinds_of(document.splitlines()) == [TABLE, TABLE]
 
 
 def test_a_table_beside_a_log_is_a_file_of_its_own():

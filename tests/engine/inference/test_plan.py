@@ -26,13 +26,13 @@ FINDINGS = ["f.one", "f.other", "f.seen", "f.three", "f.two"]
 def setting(make_cause, make_finding, make_check, calibration):
     """``setting(checks, known)``: the ranking, and the plan made of it for checks given as ``{id: findings}``."""
 
-    def make(checks, known=(("f.seen", True), ("f.other", True)), *, ask=(), limit=20, **keys):
+    def make(checks, known=(("f.seen", True), ("f.other", True)), *, ask=(), limit=20, passed=(), **keys):
         question = {"ask": {"en": "is it?", "zh": "是吗？"}}
         findings = {name: make_finding(name, **(question if name in ask else {})) for name in FINDINGS}
         network = Network.build([make_cause(name, shows) for name, shows in SHOWS.items()], findings, calibration)
         ranking = rank(network, [Known(name, state, "measured") for name, state in known])
         made = {name: make_check(name, settles, **keys.get(name, {})) for name, settles in checks.items()}
-        return ranking, Planner(network, made, findings).plan(ranking, limit)
+        return ranking, Planner(network, made, findings).plan(ranking, limit, frozenset(passed))
 
     return make
 
@@ -113,6 +113,11 @@ def test_the_prediction_is_what_the_ranking_then_says(setting) -> None:
     assert max(said, key=said.__getitem__) == max(predicted, key=predicted.__getitem__) == "x/b"
     assert predicted["x/b"] == pytest.approx(said["x/b"], abs=0.02)
     assert ranking.lead[1] < said["x/b"]
+
+
+def test_what_was_passed_as_a_question_is_no_part_of_a_check(setting) -> None:
+    _, planned = setting({"look": ["f.one", "f.two"], "peer": ["f.one"]}, ask=("f.one",), passed=("f.one",))
+    assert [(item.id, item.asks) for item in planned] == [("look", ("f.two",))]
 
 
 def test_gain_per_cost_orders_the_list(setting) -> None:

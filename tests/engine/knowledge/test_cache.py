@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from engine.knowledge import cache, load
+from engine.knowledge.files import stamp_of
 from engine.knowledge.load import load_knowledge
+from engine.knowledge.table import Table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +43,30 @@ def test_a_change_is_seen(kb: SmallKb) -> None:
     load_knowledge(kb.root)
     kb.replace("facts/run.yaml", "Loss scale", "Scale of the loss")
     assert load_knowledge(kb.root).facts["amp.loss_scale"].title.en == "Scale of the loss"
+
+
+def test_files_that_are_at_rest_are_not_read_again(kb: SmallKb, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = time.time_ns() + 10**10
+    monkeypatch.setattr(time, "time_ns", lambda: later)
+    first = load_knowledge(kb.root)
+    monkeypatch.setattr(load, "read_files", None)
+    assert load_knowledge(kb.root) == first
+
+
+def test_a_change_of_the_same_size_and_time_is_seen(kb: SmallKb, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = time.time_ns() + 10**10
+    monkeypatch.setattr(time, "time_ns", lambda: later)
+    load_knowledge(kb.root)
+    file = kb.root / "facts" / "run.yaml"
+    before = file.stat()
+    kb.replace("facts/run.yaml", "Loss scale", "Loss scope")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert file.stat().st_size == before.st_size
+    assert load_knowledge(kb.root).facts["amp.loss_scale"].title.en == "Loss scope"
+
+
+def test_files_that_just_changed_are_read(kb: SmallKb) -> None:
+    assert stamp_of([kb.root]) is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"garbage\n{}", b"\xff\xfe"])
@@ -127,3 +155,11 @@ def test_another_version_of_the_code_does_not_see_the_entry(monkeypatch: pytest.
     assert cache.kept("text", "digest", lambda: 1) == 1
     monkeypatch.setattr(cache, "code_digest", lambda: "another")
     assert cache.kept("text", "digest", lambda: 2) == 2
+
+
+@pytest.mark.usefixtures("cache_home")
+def test_a_large_table_of_texts_is_looked_up_and_not_parsed() -> None:
+    texts = {f"word {n}": f"text {n}" for n in range(1000)}
+    kept = cache.kept("text", "d1", lambda: {"small": {"a": "b"}, "deep": {"texts": texts}})
+    assert isinstance(kept["deep"]["texts"], Table)
+    assert kept == {"small": {"a": "b"}, "deep": {"texts": texts}}

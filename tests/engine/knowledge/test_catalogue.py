@@ -8,19 +8,20 @@ import re
 import pytest
 
 from engine.knowledge.catalogue import catalogue
+from engine.knowledge.knowledge import Knowledge
 from engine.knowledge.load import load_knowledge
 from engine.knowledge.pages import explain
+from tests.engine.knowledge.conftest import SmallKb
 
 _LINK = re.compile(r"\]\(((?!https:)[^)]+)\)")
 
 
 @pytest.fixture(scope="module")
-def pages() -> dict[str, str]:
-    return catalogue(load_knowledge())
+def pages(knowledge: Knowledge) -> dict[str, str]:
+    return catalogue(knowledge)
 
 
-def test_every_cause_has_the_page_that_explain_prints(pages: dict[str, str]) -> None:
-    knowledge = load_knowledge()
+def test_every_cause_has_the_page_that_explain_prints(knowledge: Knowledge, pages: dict[str, str]) -> None:
     for id_ in knowledge.causes:
         page = pages[f"causes/{id_}.md"]
         assert _LINK.sub("", page).replace("[`", "`") == explain(knowledge, id_)
@@ -41,6 +42,6 @@ def test_a_page_does_not_link_to_itself(pages: dict[str, str]) -> None:
     ] == []
 
 
-def test_there_is_one_in_chinese() -> None:
-    page = catalogue(load_knowledge(), "zh")["causes/index.md"]
+def test_there_is_one_in_chinese(kb: SmallKb) -> None:
+    page = catalogue(load_knowledge(kb.root), "zh")["causes/index.md"]
     assert re.search("[\u4e00-\u9fff]", page)

@@ -221,6 +221,31 @@ def test_examples_without_a_cause(kb: SmallKb) -> None:
     assert {"KB503", "KB501"} <= _codes(kb)
 
 
+REPORT = "- cause: {cause}\n  said: [Loss is NaN after some hundred steps, it never comes back]\n"
+
+
+def test_a_report_of_no_cause(kb: SmallKb) -> None:
+    kb.write("reports/numerics.yaml", REPORT.format(cause="numerics/fp16-overflow"))
+    assert lint(kb.root) == []
+    kb.write("reports/numerics.yaml", REPORT.format(cause="numerics/fp16-overflown"))
+    (issue,) = lint(kb.root)
+    assert (issue.code, issue.line) == ("KB507", 1)
+    assert "no cause 'numerics/fp16-overflown'" in issue.message
+
+
+def test_the_same_report_under_two_causes(kb: SmallKb) -> None:
+    kb.write("reports/numerics.yaml", REPORT.format(cause="numerics/fp16-overflow"))
+    kb.write("reports/optimization.yaml", REPORT.format(cause="optimization/lr-too-high"))
+    (issue,) = lint(kb.root)
+    assert (issue.code, Path(issue.file).name) == ("KB507", "optimization.yaml")
+    assert "stands under 'numerics/fp16-overflow'" in issue.message
+
+
+def test_a_report_that_says_nothing(kb: SmallKb) -> None:
+    kb.write("reports/numerics.yaml", "- {cause: numerics/fp16-overflow, said: [short]}\n")
+    assert any("has 5 characters" in issue.message for issue in lint(kb.root))
+
+
 def test_unused_objects_are_warnings(kb: SmallKb) -> None:
     kb.append(FINDINGS, "- {id: late.news, title: {en: News, zh: 新闻}}\n")
     kb.append(

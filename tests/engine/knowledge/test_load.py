@@ -157,6 +157,15 @@ def test_examples_know_their_owner_and_line(kb: SmallKb) -> None:
     assert cases[-1].file == kb.root / "healthy" / "runs.yaml"
 
 
+def test_reports_are_known_by_their_cause(kb: SmallKb) -> None:
+    before = load_knowledge(kb.root)
+    kb.write("reports/a.yaml", "- {cause: numerics/fp16-overflow, said: [Loss is NaN since noon]}\n")
+    kb.write("reports/b.yaml", "- {cause: numerics/fp16-overflow, said: [The scaler sits at one]}\n")
+    knowledge = load_knowledge(kb.root)
+    assert knowledge.reports == {"numerics/fp16-overflow": ("Loss is NaN since noon", "The scaler sits at one")}
+    assert knowledge.digest != before.digest
+
+
 def test_broken_examples_do_not_stop_a_diagnosis(kb: SmallKb) -> None:
     kb.replace("causes/numerics/fp16-overflow.cases.yaml", "kind: near_miss", "kind: nearly")
     load_knowledge(kb.root)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.evidence.readers.columns import Columns, Shape, Spans, convert, joined, merged, shapes
+from engine.evidence.readers.columns import Columns, Shape, Spans, as_array, convert, joined, merged, shapes
 from engine.evidence.readers.console.grammar import Grammar
-from engine.evidence.readers.console.records import as_array, carried
+from engine.evidence.readers.console.records import carried
 from engine.evidence.readers.console.training_bars import TrainingBars, no_bars
 from engine.evidence.series import Floats, Ints
 
@@ -115,12 +115,12 @@ class HfConsole(Grammar):
             block.records.append(shape.index)
             if b"'train_runtime'" in first[slice(*span)]:
                 block.summaries.append(shape.index)
-            for name, values in convert(shape.rows, _pairs(first, *span)).items():
+            for name, values in convert(shape, _pairs(first, *span)).items():
                 block.values[name].append((shape.index, values))
         place = list(_BAR.finditer(first[: span[0]] if span is not None else first))[-1:] if bar >= 0 else []
         place = place or ([] if span is None else list(_PLACE.finditer(first, *span)))
         if place:
-            position = convert(shape.rows, [("done", *place[0].span(1)), ("total", *place[0].span(2))])
+            position = convert(shape, [("done", *place[0].span(1)), ("total", *place[0].span(2))])
             block.bars.append(np.stack([shape.index, *(position[name].astype(np.int64) for name in ("done", "total"))]))
         return span is not None or not first[first.find(b"]", bar) + 1 :].strip()  # a logger wrote behind the bar
 

@@ -10,14 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress, repeat
-from operator import and_
 
 import numpy as np
 
-from engine.evidence.readers.columns import Columns, Spans, columns, number
+from engine.evidence.readers.columns import (
+    Columns,
+    Shape,
+    Spans,
+    as_array,
+    columns,
+    columns_of,
+    in_order,
+    number,
+    shapes,
+)
 from engine.evidence.readers.console.grammar import Grammar
-from engine.evidence.readers.console.records import as_array
 from engine.evidence.readers.lines import without_prefix
 from engine.evidence.series import Floats, Ints
 
@@ -50,16 +57,28 @@ class Megatron(Grammar):
     def take(self, numbers: Sequence[int], lines: list[bytes], places: Sequence[int]) -> Sequence[int]:
         """Use the records of these lines; return the places of the lines that are none. All lines are looked at."""
         del places
-        plain = list(map(bytes.startswith, lines, repeat(_STARTS)))
-        plain = list(map(and_, plain, map(bytes.endswith, lines, repeat(b"|"))))
-        rows = dict(compress(enumerate(lines), plain))
-        rest = [place for place, record in enumerate(plain) if not record]
-        careful = [place for place in rest if _needs_care(lines[place])]
+        plain: list[Shape] = []
+        others: list[Shape] = []
+        for shape in shapes(lines):
+            (plain if shape.text.startswith(_STARTS) and shape.text.endswith(b"|") else others).append(shape)
+        rest = in_order(others)
+        careful = in_order([shape for shape in others if _needs_care(shape.text)]).tolist()
+        rows: dict[int, bytes] = {}
         if careful:
             used = self._take_carefully(careful, numbers, lines, rows)
-            rest = [place for place in rest if place not in used]
-        ordered = sorted(rows) if careful else list(rows)
-        return self._added([rows[place] for place in ordered], ordered, rest, numbers)
+            rest = rest[~np.isin(rest, list(used))] if used else rest
+        where = as_array(numbers)
+        if rows:  # they stand between the plain ones
+            rows |= {place: lines[place] for place in in_order(plain).tolist()}
+            ordered = np.array(sorted(rows), np.int64)
+            table = columns([rows[place] for place in ordered.tolist()], _pairs)
+            refused = self._add(
+                {key: (ordered[index], values) for key, (index, values) in table.items()}, ordered, where
+            )
+        else:
+            refused = self._add(columns_of(plain, _pairs), in_order(plain), where) if plain else rest[:0]
+        left: list[int] = np.sort(np.concatenate([rest, refused])).tolist()
+        return left
 
     def _take_carefully(
         self, places: list[int], numbers: Sequence[int], lines: list[bytes], rows: dict[int, bytes]
@@ -82,33 +101,21 @@ class Megatron(Grammar):
             used.update(range(place, after))
         return used
 
-    def _added(self, rows: list[bytes], places: list[int], rest: list[int], numbers: Sequence[int]) -> list[int]:
-        if not rows:
-            return rest
-        refused = self._add(rows, as_array(numbers)[places])
-        return sorted([*rest, *(places[row] for row in refused)]) if refused else rest
-
-    def _add(self, rows: list[bytes], lines: Ints) -> list[int]:
-        """Add the records; return the rows that only look like records."""
-        table = columns(rows, _pairs)
-        at, steps = table.pop("step", (lines[:0], np.zeros(0)))
+    def _add(self, table: Columns, places: Ints, where: Ints) -> Ints:
+        """Add the records at these places, which stand in the lines ``where``; return those that only look like one."""
+        at, axis = table.pop("step", (places[:0], np.zeros(0)))
         if not len(at):
-            return list(range(len(rows)))
-        unread = np.ones(len(rows), dtype=bool)
-        unread[at] = False
-        refused: list[int] = np.flatnonzero(unread).tolist()
-        if refused:
-            table = {key: (np.searchsorted(at, index), values) for key, (index, values) in table.items()}
-        axis, lines = steps, lines[at]
+            return places
         total = table.pop("total")[1][-1]
         self._mark_skips(table, axis)
+        lines = where[at]
         for key, (index, values) in table.items():
-            whole = len(index) == len(axis)
-            self.builder.add(key, axis if whole else axis[index], values, lines if whole else lines[index])
+            own = slice(None) if len(index) == len(at) else np.searchsorted(at, index)
+            self.builder.add(key, axis[own], values, lines[own])
         self.records += len(axis)
         self.config["train_iters"] = int(total)
         self.last_line, self._last_step = int(lines[-1]), float(axis[-1])
-        return refused
+        return places[:0] if len(at) == len(places) else np.setdiff1d(places, at)
 
     def _mark_skips(self, table: Columns, axis: Floats) -> None:
         """A record without loss had all its steps skipped, whatever the skip counter says."""

@@ -16,7 +16,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.evidence.readers.columns import Columns, Shape, Spans, convert, joined, merged, shapes
+from engine.evidence.readers.columns import Columns, Shape, Spans, as_array, convert, joined, merged, shapes
 from engine.evidence.readers.console.grammar import Grammar
 from engine.evidence.readers.lines import without_prefix
 from engine.evidence.readers.names import canonical
@@ -180,7 +180,7 @@ class LineRecords(Grammar):
             index = np.searchsorted(kept, shape.index)
             if kind.prefix:
                 ranks[index] = _numbered(map(itemgetter(slice(kind.prefix)), shape.rows), into.ranks)
-            for name, given in convert(shape.rows, kind.spans).items():
+            for name, given in convert(shape, kind.spans).items():
                 values[name].append((index + into.count, given))
         for name, pieces in values.items():
             into.columns[name].append(merged(pieces))
@@ -297,13 +297,6 @@ def positions(table: Table) -> Floats:
         offsets[1:][anew] = lengths * np.maximum(np.diff(epoch)[anew], 1.0)
         steps[stated] = at + np.cumsum(offsets) + first
     return np.nan_to_num(carried(steps), nan=0.0)
-
-
-def as_array(numbers: Sequence[int]) -> Ints:
-    """Return whole numbers as an array; a range is not walked through."""
-    if isinstance(numbers, range):
-        return np.arange(numbers.start, numbers.stop, dtype=np.int64)
-    return np.asarray(numbers, dtype=np.int64)
 
 
 def carried(values: Floats) -> Floats:

@@ -41,9 +41,7 @@ def flat_columns(text: bytes, between: bytes) -> tuple[int, dict[str, Column]] |
     ):
         return None
     parts: dict[str, list[Column]] = defaultdict(list)
-    layouts = dict.fromkeys(sizes.tolist()) if len(np.unique(sizes)) <= _MOST_LAYOUTS else {}
-    for size in layouts:
-        rows = np.flatnonzero(sizes == size)
+    for rows, size in _by_size(sizes):
         places = heads[rows, None] + np.arange(size)
         expected = b"{" + b",".join([b":"] * (size // 2)) + b"}"
         if len(expected) != size or not bool((kinds[places] == np.frombuffer(expected, dtype=np.uint8)).all()):
@@ -54,6 +52,15 @@ def flat_columns(text: bytes, between: bytes) -> tuple[int, dict[str, Column]] |
         for name, values in table.items():
             parts[name].append((rows, values))
     return (len(heads), {name: merged(pieces) for name, pieces in parts.items()}) if parts else None
+
+
+def _by_size(sizes: Ints) -> list[tuple[Ints, int]]:
+    """The numbers of the records of each size, and the size, by first appearance; none if there are too many sizes."""
+    known = np.flatnonzero(np.bincount(sizes))
+    if len(known) > _MOST_LAYOUTS:
+        return []
+    groups = [(np.flatnonzero(sizes == size), size) for size in known.tolist()]
+    return sorted(groups, key=lambda group: int(group[0][0]))
 
 
 def _are_apart(text: bytes, codes: NDArray[np.uint8], opens: Ints, closes: Ints, between: bytes) -> bool:
@@ -73,19 +80,17 @@ def _stands_at(text: bytes, codes: NDArray[np.uint8], starts: Ints, ends: Ints) 
 
 def _table(text: bytes, codes: NDArray[np.uint8], places: Ints) -> dict[str, Floats] | None:
     """The values by key of records whose braces, colons and commas stand at ``places``, if all have the same keys."""
-    colons, ends = places[:, 1::2], places[:, 2::2]
-    starts, widths = colons + 1, ends - colons - 1
-    names = []
-    for at, (begin, colon, end) in enumerate(zip(places[0, :-1:2] + 1, colons[0], ends[0], strict=True)):
-        key, value = _KEY.fullmatch(text[begin:colon]), text[colon + 1 : end]
-        if key is None or not _stands_at(key[0], codes, places[:, 2 * at] + 1, colons[:, at]):
+    table: dict[str, Floats] = {}
+    for at in range(0, places.shape[1] - 1, 2):
+        begins, colons, ends = places[:, at] + 1, places[:, at + 1], places[:, at + 2]
+        key, value = _KEY.fullmatch(text[begins[0] : colons[0]]), text[colons[0] + 1 : ends[0]]
+        if key is None or not _stands_at(key[0], codes, begins, colons):
             return None
-        names.append(key[1].decode("utf-8", "replace"))
-        before = len(value) - len(value.lstrip(b" "))
-        starts[:, at] += before
-        widths[:, at] -= before + len(value) - len(value.rstrip(b" "))
-    values = numbers_at(codes, starts.ravel(), widths.ravel())
-    if values is None or len(set(names)) < len(names):
-        return None
-    grid = values.reshape(starts.shape)
-    return {name: grid[:, at].copy() for at, name in enumerate(names)}
+        before, after = len(value) - len(value.lstrip(b" ")), len(value) - len(value.rstrip(b" "))
+        starts = colons + (1 + before)
+        values = numbers_at(codes, starts, ends - after - starts)
+        name = key[1].decode("utf-8", "replace")
+        if values is None or name in table:
+            return None
+        table[name] = values
+    return table

@@ -15,7 +15,7 @@ from typing import IO
 from engine.evidence.readers.console.ending import run_end
 from engine.evidence.readers.console.events import Events
 from engine.evidence.readers.format import Format
-from engine.evidence.readers.lines import Limits, Notes, line_blocks
+from engine.evidence.readers.lines import Limits, Notes, drawings, text_blocks
 from engine.evidence.readers.names import canonical
 from engine.evidence.readers.tables.axis import EPOCH_NAMES, STEP_NAMES, plain
 from engine.evidence.readers.tables.flat import flat_columns
@@ -43,8 +43,8 @@ def read_json_lines(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
     notes = Notes([])
     # a counter that is off prints 0
     reading = _Reading(Rows(label, absent={"throughput": 0.0}), Events(limits))
-    for numbers, lines in line_blocks(stream, limits, notes):
-        _take(reading, numbers, lines)
+    for number, text in text_blocks(stream, limits, notes):
+        _take(reading, number, text)
         if reading.rows.full:
             notes.add(TOO_MANY)
             break
@@ -79,14 +79,19 @@ def run_of(label: str) -> str:
     return "wandb:" + "/".join(parts)
 
 
-def _take(reading: _Reading, numbers: Sequence[int], lines: list[bytes]) -> None:
-    reading.last_line = numbers[-1]
-    flat = flat_columns(b"\n".join(lines), b"\n")
-    if flat is not None and flat[0] == len(lines):
+def _take(reading: _Reading, number: int, text: bytes) -> None:
+    flat = flat_columns(text, b"\n")
+    if flat is not None and flat[0] == text.count(b"\n") + 1:
         reading.rows.add_columns(flat[1])
-        reading.rows.add_lines(numbers)
-        reading.last_record = next(iter(_parsed(lines[-1:])[0]), {})
-        return
+        reading.rows.add_lines(range(number, number + flat[0]))
+        reading.last_line = number + flat[0] - 1
+        reading.last_record = next(iter(_parsed([text[text.rfind(b"\n") + 1 :]])[0]), {})
+    else:
+        _take_lines(reading, *drawings(number, text))
+
+
+def _take_lines(reading: _Reading, numbers: Sequence[int], lines: list[bytes]) -> None:
+    reading.last_line = numbers[-1]
     places = [at for at, line in enumerate(lines) if line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{")]
     records, read = _parsed([lines[at] for at in places])
     kept = [places[at] for at in read]

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from engine.evidence.readers.builder import SeriesBuilder, segments_of
-from engine.evidence.readers.columns import number
+from engine.evidence.readers.columns import as_array, number
 from engine.evidence.readers.names import canonical
 from engine.evidence.readers.tables.axis import (
     CLOCKS,
@@ -91,7 +91,7 @@ class Rows:
     def add_lines(self, lines: Sequence[int]) -> None:
         """Count rows whose columns were added, by the lines they stand in."""
         self.count += len(lines)
-        self._lines.append(np.array(lines, dtype=np.int64))
+        self._lines.append(as_array(lines))
 
     def add_column(self, name: str, index: Ints, values: Floats) -> None:
         """Add values of one column that stand in the rows ``index``, counted from the first row of the file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.audit.template.render import Rendering, UnrenderedError, render
+from engine.audit.template.render import Renderer, Rendering, UnrenderedError, render
 
 MESSAGES = {"messages": [{"role": "user", "content": "<é>"}], "add_generation_prompt": False}
 
@@ -101,3 +101,15 @@ def test_a_system_without_time_says_nothing_of_the_template(monkeypatch: pytest.
     monkeypatch.setattr("engine.audit.template.render.WALL_SECONDS", 0.0)
     with pytest.raises(UnrenderedError):
         render("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", [MESSAGES])
+
+
+def test_a_process_that_was_started_before_renders_once() -> None:
+    renderer = Renderer()
+    assert render("{{ messages[0].role }}", [MESSAGES], renderer) == [Rendering(text="user")]
+
+
+def test_a_process_that_was_started_for_nothing_ends_with_its_owner() -> None:
+    renderer = Renderer()
+    process = renderer._process
+    del renderer
+    assert process.returncode is not None

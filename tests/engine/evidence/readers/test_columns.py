@@ -65,3 +65,25 @@ def test_what_is_no_number_is_left_out():
     assert number("1_000") is None
     assert number("45%") == 45
     assert np.isnan(columns([b"a=nan"] * 9, spans)["a"][1]).all()
+
+
+def test_many_rows_are_grouped_as_few_are():
+    rng = random.Random(7)
+    kinds = [
+        b"loss: %d.%d |",
+        b"norm: %d.%d |",
+        b"x=%d,%d",
+        b"%d:%d",
+        b"lr: %de%d |",
+        b"mem: %d/%d |",
+        b"long " * 900 + b"%d %d",
+    ]
+    rows = [rng.choice(kinds) % (rng.randint(0, 99), rng.randint(0, 99)) for _ in range(700)]
+    expected: dict[bytes, list[int]] = {}
+    for at, row in enumerate(rows):
+        expected.setdefault(re.sub(rb"\d", b"0", row), []).append(at)
+    found = shapes(rows)
+    assert [(shape.text, shape.index.tolist()) for shape in found] == list(expected.items())
+    for shape in found:
+        assert list(shape.rows) == [rows[at] for at in shape.index]
+        assert shape.grid is None or shape.grid.tobytes() == b"".join(shape.rows)
