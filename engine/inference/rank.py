@@ -145,7 +145,8 @@ def rank(
     """The posterior over the causes, given the decided findings and, if known, the paradigm.
 
     ``resemblance`` is a likeness in words, in bits for each cause: it shifts the prior, and of several causes together
-    only the largest counts, since it is one text that they resemble.
+    only the largest counts, since it is one text that they resemble. The more that log lines, numbers and answers
+    say, the less it counts.
     """
     if resemblance is None:
         resemblance = np.zeros(len(network.causes))
@@ -164,7 +165,10 @@ def rank(
     single = prior + total
     support = np.maximum(bits, 0.0)
     grounds = support @ evidence.solid
-    firm = support @ (evidence.solid * ~evidence.prose) > 0
+    measured = support @ (evidence.solid * ~evidence.prose)
+    firm = measured > 0
+    worth = network.calibration.resemblance
+    resemblance = below(resemblance, worth.cap - worth.yields * float(measured.max(initial=0.0)))
     # Only context in favour: such a cause may be listed, but never above unknown.
     single = np.where(grounds > 0, single, np.minimum(single, -1.0)) + resemblance
     single = _bounded(single, resemblance, grounds, firm)
@@ -179,6 +183,14 @@ def rank(
     return Ranking(
         network, evidence, members, shares, weights, lead, marginal, unknown, bits, grounds, excluded, resemblance
     )
+
+
+def below(likeness: Array, most: float) -> Array:
+    """Likenesses of which the greatest is at most ``most``: what it has beyond is taken from all alike, none below 0.
+
+    It is the difference between rivals that a text tells best.
+    """
+    return np.maximum(likeness - max(0.0, float(likeness.max(initial=0.0)) - max(most, 0.0)), 0.0)
 
 
 def _bounded(single: Array, resemblance: Array, grounds: Array, firm: NDArray[np.bool_]) -> Array:

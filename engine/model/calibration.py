@@ -32,7 +32,8 @@ class Caps(Kept):
 class Resemblance(Kept):
     """What a likeness in words is worth: ``bits`` a point of BM25 beyond ``noise`` points a term.
 
-    At most ``cap``, and at most ``per_term`` a different term that some cause has, so that a short report says little.
+    At most ``cap``, and at most ``per_term`` a different term that some cause has, so that a short report says little;
+    ``yields`` bits less of the cap for each bit by which more than prose speaks for some cause.
     Where nothing was found, neither abnormal nor in order, causes are listed from ``listed_from`` bits on.
     """
 
@@ -40,6 +41,7 @@ class Resemblance(Kept):
     noise: Annotated[float, Field(ge=0)]
     per_term: Annotated[float, Field(ge=0)]
     cap: Annotated[float, Field(ge=0)]
+    yields: Annotated[float, Field(ge=0)]
     listed_from: Annotated[float, Field(gt=0)]
 
 

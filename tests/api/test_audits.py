@@ -6,6 +6,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
@@ -196,7 +197,7 @@ def test_a_key_gives_the_same_audit(service: TestClient, store: Path) -> None:
         first.headers["Location"],
         first.json(),
     )
-    with sqlite3.connect(store) as database:
+    with closing(sqlite3.connect(store)) as database:
         (count,) = database.execute("SELECT count(*) FROM audits WHERE id = ?", [first.json()["id"]]).fetchone()
     assert count == 1
 

@@ -44,6 +44,7 @@ _PLAIN: dict[str, frozenset[str]] = {
         "numpy.random._pcg64": "PCG64",
         "numpy.random._philox": "Philox",
         "pathlib": "Path PosixPath PurePath PurePosixPath PureWindowsPath WindowsPath",
+        "pathlib._local": "Path PosixPath PurePath PurePosixPath PureWindowsPath WindowsPath",  # of Python 3.13
         "numpy": "dtype ndarray",
         "numpy.core.multiarray": "_reconstruct scalar",
         "numpy._core.multiarray": "_reconstruct scalar",

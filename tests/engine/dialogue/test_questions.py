@@ -41,7 +41,7 @@ def test_what_an_answer_would_do_is_what_it_does(talker: Callable[..., Talker]) 
     promised = talking.last.question.options[0].then[0]
     reply = talking.say("yes")
     assert reply.ranking[0].cause == promised.cause
-    assert abs(reply.ranking[0].probability - promised.probability) < 0.1  # an answer is believed nearly, not wholly
+    assert abs(reply.ranking[0].probability - promised.probability) < 0.15  # an answer is believed nearly, not wholly
 
 
 def test_both_languages(diagnoser: Diagnoser, knowledge: Knowledge) -> None:

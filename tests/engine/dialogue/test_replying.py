@@ -15,6 +15,7 @@ from tests.engine.dialogue.talker import Talker, answer_of, telling_start
 Talking = Callable[..., Talker]
 HOST = "throughput/optimizer-on-host"
 SLOW = "training is slow and the GPU utilisation is low all the time"
+DECIDES = "optimizer.runs-on-cpu = yes\noptimizer.step-slow = yes"
 LOG = "step 100 loss 2.1 grad_norm 0.9\nstep 200 loss nan grad_norm inf"
 
 
@@ -100,7 +101,7 @@ def test_a_lead_by_the_likeness_of_words_is_no_end_while_somebody_answers(
 
 
 def test_the_check_that_confirms_is_told_once(talker: Talking) -> None:
-    reply = talker(SLOW).say("optimizer.runs-on-cpu = yes")
+    reply = talker(SLOW).say(DECIDES)
     assert reply.ending is not None
     assert reply.ending.confirm is not None
     assert reply.text.count(reply.ending.confirm.how) == 1
@@ -120,7 +121,7 @@ def test_a_question_back_changes_nothing(talker: Talking) -> None:
 
 
 def test_the_end_has_evidence_check_and_remedy_with_undo(talker: Talking) -> None:
-    reply = talker(SLOW).say("optimizer.runs-on-cpu = yes")
+    reply = talker(SLOW).say(DECIDES)
     end = reply.ending
     assert end is not None
     assert (end.kind, end.cause) == ("cause", HOST)
@@ -134,7 +135,7 @@ def test_the_end_has_evidence_check_and_remedy_with_undo(talker: Talking) -> Non
 
 def test_the_end_is_told_in_full_once(talker: Talking) -> None:
     talking = talker(SLOW)
-    end = talking.say("optimizer.runs-on-cpu = yes").ending
+    end = talking.say(DECIDES).ending
     assert end is not None
     again = talking.say("optimizer.step-slow = yes")
     assert end.remedies[0].do not in again.text
@@ -180,7 +181,7 @@ def test_how_tells_the_way_to_find_out(talker: Talking) -> None:
 def test_how_to_fix_it_says_whether_the_cause_is_decided(talker: Talking, knowledge: Knowledge) -> None:
     talking = talker(SLOW)
     assert "not decided" in talking.say("how do I fix it?").wished[0]
-    talking.say("optimizer.runs-on-cpu = yes")
+    talking.say(DECIDES)
     wished = talking.say("what should I do?").wished
     assert wished[0].startswith(f"For {knowledge.causes[HOST].title.en}")
     assert any(remedy.do.en in wished[1] for remedy in knowledge.causes[HOST].remedies)

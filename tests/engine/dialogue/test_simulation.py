@@ -52,7 +52,7 @@ def judge(diagnoser: Diagnoser, knowledge: Knowledge, causes: list[Cause]) -> tu
             continue
         asked, ending = talk_truly(diagnoser, cause, start)
         assert ending is not None, f"{cause.id}: no end after {len(asked)} questions"
-        assert len({question.id for question in asked}) == len(asked), f"{cause.id}: the same was asked twice"
+        assert len({(question.id, question.asks) for question in asked}) == len(asked), f"{cause.id}: asked twice"
         settled = [start]
         for question in asked:
             assert not set(settled) & set(question.asks), f"{cause.id}: {question.id} asks what is known"
