@@ -162,10 +162,9 @@ class Reader:
     def _launch(self) -> None:
         context = multiprocessing.get_context("spawn")  # the parent has threads and an engine in C: never fork it
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_serve, args=(theirs, self._source), name="traintriage-reader", daemon=True
-        )
-        self._process.start()
+        process = context.Process(target=_serve, args=(theirs, self._source), name="traintriage-reader", daemon=True)
+        process.start()
+        self._process = process
         theirs.close()
 
 

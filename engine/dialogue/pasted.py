@@ -31,6 +31,8 @@ def split(text: str) -> Parts:
     Here the "no" of a log that asked "continue?" would answer the question.
     """
     lines = text.splitlines()[:MAX_LINES]
+    if len(lines) == 1 and not any(map(str.isalpha, text)):
+        return Parts(text.strip())  # "1, 2, 3" names options
     fences = [n for n, line in enumerate(lines) if FENCE.match(line)]
     if fences:
         return _fenced(lines, fences)

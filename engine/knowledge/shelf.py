@@ -19,6 +19,10 @@ class Shelf(Mapping[str, T_co]):
         self._read = read
         self._made: dict[str, T_co] = {}
 
+    def __getstate__(self) -> dict[str, object]:
+        """Without what was made of the texts: another thread may be making more, and the receiver makes its own."""
+        return {"_texts": self._texts, "_read": self._read, "_made": {}}
+
     def __getitem__(self, id_: str) -> T_co:
         """The object; KeyError without."""
         made = self._made.get(id_)

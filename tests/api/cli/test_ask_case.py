@@ -54,7 +54,7 @@ def test_a_dialogue_goes_on_where_it_was_left(run: Run, store: str, tmp_path: Pa
     second = run("--case", case["id"], str(log), "--json", said=f"why?\nit was {lead}\nnever read\n")
     document = json.loads(second.stdout)
     assert [turn["said"] for turn in document["transcript"]] == ["why?", f"it was {lead}"]
-    assert document["diagnosis"]["causes"][0]["id"] == lead
+    assert lead in [cause["id"] for cause in document["diagnosis"]["causes"]]
     (case,) = kept(store)
     assert [moment["kind"] for moment in case["moments"]] == ["opened", "message", "evidence", "message", "message"]
     assert (case["status"], case["cause"]) == ("resolved", lead)

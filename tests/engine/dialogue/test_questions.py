@@ -106,9 +106,7 @@ def test_a_rule_over_several_facts_takes_no_number(knowledge: Knowledge) -> None
 
 
 def test_the_way_to_find_out_is_a_check_of_a_cause_in_question(diagnoser: Diagnoser, knowledge: Knowledge) -> None:
-    answer = diagnoser.answer(
-        diagnoser.collect(Case(report="Training hangs at the first evaluation, NCCL watchdog timeout"))
-    )
+    answer = diagnoser.answer(diagnoser.collect(Case(report="GPU utilisation drops to zero every few minutes")))
     ranked = {check for cause in answer["causes"] for check in knowledge.causes[cause["id"]].checks}
     ways = {knowledge.checks[check].how.en for check in ranked}
     asked = question(answer, knowledge, "en")

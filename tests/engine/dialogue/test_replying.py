@@ -16,6 +16,7 @@ Talking = Callable[..., Talker]
 HOST = "throughput/optimizer-on-host"
 SLOW = "training is slow and the GPU utilisation is low all the time"
 DECIDES = "optimizer.runs-on-cpu = yes\noptimizer.step-slow = yes"
+NAN = "loss went NaN at step 300"
 LOG = "step 100 loss 2.1 grad_norm 0.9\nstep 200 loss nan grad_norm inf"
 
 
@@ -28,7 +29,7 @@ def test_the_first_words_tell_what_stands_and_ask(talker: Talking) -> None:
 
 
 def test_an_answer_is_quoted_with_what_it_was_taken_for(talker: Talking, knowledge: Knowledge) -> None:
-    talking = talker(SLOW)
+    talking = talker(NAN)
     assert talking.last is not None
     assert talking.last.question is not None
     title = knowledge.findings[talking.last.question.asks[0]].title.en
@@ -171,7 +172,7 @@ def test_why_not_says_what_is_missing(talker: Talking, knowledge: Knowledge) -> 
 
 
 def test_how_tells_the_way_to_find_out(talker: Talking) -> None:
-    talking = talker("loss went NaN at step 300")
+    talking = talker(NAN)
     assert talking.last is not None
     asked = talking.last.question
     assert asked is not None
@@ -209,7 +210,7 @@ def test_a_question_back_is_dropped_when_evidence_brings_another_question(talker
 @pytest.mark.parametrize(("text", "told"), [("it was throughput/optimizer-on-host", "host"), ("done", "What was it?"),
                                             ("the cause was a loose cable", "a loose cable")])  # fmt: skip
 def test_a_resolution_is_confirmed_or_asked_for(talker: Talking, text: str, told: str) -> None:
-    reply = talker(SLOW).say(text)
+    reply = talker(NAN).say(text)
     assert told in reply.wished[0]
     assert len(reply.paragraphs) == 1
 
@@ -224,7 +225,7 @@ def test_the_reply_is_in_the_language_of_the_message(talker: Talking) -> None:
 
 
 def test_a_question_that_stays_is_not_explained_again(talker: Talking) -> None:
-    talking = talker("loss went NaN at step 300")
+    talking = talker(NAN)
     assert talking.last is not None
     assert talking.last.question is not None
     how = talking.last.question.how

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from engine.diagnose import Diagnoser
 from engine.dialogue import Question, question, understand
+from engine.dialogue.pasted import Parts, split
 from engine.dialogue.questions import opening
 from engine.knowledge.knowledge import Knowledge
 from engine.model.case import Case
@@ -343,3 +344,8 @@ def test_no_message_raises(knowledge: Knowledge, text: str, which: int, lang: st
 def test_hostile_messages_end_and_answer_nothing(read: Read, weight: Question, text: str) -> None:
     """A regular expression that tries all ways to split a text would not end within hours for these."""
     assert not read(text, weight).findings
+
+
+@pytest.mark.parametrize("text", ["1, 2, 3", "1, 2, 3, 4, 6", "42", "0.5"])
+def test_one_line_of_numbers_is_an_answer_and_no_table(text: str) -> None:
+    assert split(text) == Parts(text)

@@ -40,7 +40,7 @@ def test_a_reader_reads_the_same_a_second_time(real_vocabulary, index) -> None:
 def test_likeness_from_the_kept_index(knowledge, real_reader) -> None:
     causes, worth = list(knowledge.active_causes.values())[::8], knowledge.calibration.resemblance
     concepts = real_reader.concepts
-    index = similarity.index_of(causes, knowledge.findings, knowledge.examples, concepts)
+    index = similarity.index_of(causes, knowledge.findings, knowledge.examples, knowledge.reports, concepts)
     kept = json.loads(json.dumps(index))
     for report in REPORTS:
         bits = similarity.Similarity(index, worth, concepts).bits(report)
