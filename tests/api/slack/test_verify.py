@@ -116,6 +116,7 @@ BODIES = (
     (JSON, b""), (JSON, b"{"), (JSON, b"[]"), (JSON, b"null"), (JSON, b'"x"'), (JSON, b"1"), (JSON, b"\xff\xfe{}"),
     (JSON, b"[" * 100_000), (JSON, b'{"a":' * 50_000), (JSON, b"9" * 5000), (JSON, b'{"event": "x"}'), (JSON, b"NaN"),
     (JSON, b'{"event": []}'), (JSON, b'{"type": 1}'), (JSON, b'{"authorizations": {}}'), (JSON, b'{"actions": [1]}'),
+    (JSON, b'{"event": {"user": false}, "team_id": "T0TEST"}'), (JSON, b'{"team_id": "T0TEST", "response_urls": 1}'),
     (JSON, b'{"team_id": {}}'), (JSON, b'{"user": "U1"}'), (JSON, b'{"view": 3}'), (JSON, b'{"message": "m"}'),
     (FORM, b'{"type": "x"}'), (FORM, b"payload="), (FORM, b"payload=x"), (FORM, b"payload=[]"), (FORM, b"payload=%FF"),
     (FORM, b"payload={"), (FORM, b"\xff\xfe"), (FORM, b"&".join(b"a=1" for _ in range(300))),
