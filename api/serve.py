@@ -175,6 +175,7 @@ def _config(settings: Settings) -> Any:
         host=settings.host,
         port=settings.port,
         workers=settings.workers,
+        loop="api.fairness:FairLoop" if settings.workers > 1 else "asyncio",
         http=ImpatientProtocol,
         ws="none",
         h11_max_incomplete_event_size=HEADER_BYTES,
