@@ -8,10 +8,18 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from engine.evidence.inflection import variants
 from engine.evidence.tokens import words_of
 
 MAX_FIRST = 20_000
 """Words whose places in the trie are remembered: more than a language uses, and less than a hostile text holds."""
+
+FILLERS = frozenset([
+    "the", "a", "an", "my", "our", "its", "this", "much", "very", "far", "way", "even", "quite", "really", "so",
+    "significantly", "considerably", "noticeably", "unusually", "extremely", "slightly", "dramatically", "drastically",
+    "substantially", "incredibly", "terribly", "abnormally", "visibly",
+])  # fmt: skip
+"""Words that change nothing where they stand inside a form of several: "takes much longer", "saves the checkpoint"."""
 
 
 class Layer(IntEnum):
@@ -141,9 +149,12 @@ class Lexicon:
         if self._sealed or (layer, name, form) in self._added:
             return
         self._added.add((layer, name, form))
-        words = words_of(form)
-        if not words:
-            return
+        first = words_of(form)
+        for words in variants(first) if layer is Layer.CONCEPT else [first]:
+            if words:
+                self._keep(layer, name, words)
+
+    def _keep(self, layer: Layer, name: str, words: list[str]) -> None:
         if words[0].endswith("*"):
             self._stems.append((words, layer, name))
             self._thread(words, layer, name)
@@ -204,10 +215,11 @@ def _walk(nodes: list[_Node], words: list[str], start: int) -> list[Hit]:
     while nodes and end < len(words):
         word = words[end]
         end += 1
-        nodes = [child for node in nodes for child in node.after(word)]
-        for node in nodes:
+        further = [child for node in nodes for child in node.after(word)]
+        for node in further:
             for layer, name in node.names:
                 found.append(Hit(layer, name, start, end))
+        nodes = further + nodes if word in FILLERS else further
     found.reverse()
     return found
 
@@ -230,12 +242,3 @@ def _visible(hits: list[Hit]) -> list[Hit]:
         if known is None or end > known.end:
             reach[layer] = hit
     return visible
-
-
-def inflections(word: str) -> list[str]:
-    """An English word with its regular endings ("shard" also finds "shards", "sharded", "sharding")."""
-    if not (word.isascii() and word.isalpha() and len(word) >= 4):
-        return [word]
-    if word.endswith("e"):
-        return [word, word + "s", word + "d", word[:-1] + "ing"]
-    return [word, word + "s", word + "es", word + "ed", word + "ing"]

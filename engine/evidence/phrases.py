@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
-from engine.evidence.lexicon import Hit, Layer, Lexicon, inflections, packed
+from engine.evidence.inflection import inflections
+from engine.evidence.lexicon import Hit, Layer, Lexicon, packed
 from engine.evidence.tokens import Tokens
 from engine.model.kb import Concept, Role
 

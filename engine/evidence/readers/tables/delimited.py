@@ -56,7 +56,11 @@ def read_delimited(stream: IO[bytes], label: str, limits: Limits) -> RunRecord:
         if first.strip():
             break
     separator = chr(_separator([first.encode()]) or ord(","))
-    header = next(csv.reader([first], delimiter=separator), [])
+    header: list[str] = []
+    try:
+        header = next(csv.reader([first], delimiter=separator), [])
+    except csv.Error as error:
+        notes.add(f"line {last} cannot be read as the header ({error})")
     sheet, reader = _sheet(header, separator, label), csv.reader(lines, delimiter=separator)
     ended = False
     while not ended and not rows.full:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import math
+from io import BytesIO
 
 import pytest
 
 from engine.evidence.readers import read, sniff
+from engine.evidence.readers.lines import Limits
+from engine.evidence.readers.tables.delimited import read_delimited
 
 
 def test_sparse_rows_of_lightning(column):
@@ -141,3 +144,8 @@ def test_ragged_appended_and_broken_rows(column):
 )
 def test_what_is_no_table(content):
     assert sniff(content) != "table"
+
+
+def test_a_header_beyond_what_a_cell_may_hold_is_said():
+    record = read_delimited(BytesIO(b"a" * 200_000 + b",loss\n1,2\n"), "wide.csv", Limits())
+    assert any("line 1 cannot be read as the header" in note for note in record.not_understood)
