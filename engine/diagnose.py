@@ -210,13 +210,15 @@ class Diagnoser:
     def _reads_like_one(self, worked: _Worked) -> bool:
         """Whether the report is so like what is written of a cause that it is named though no finding is there.
 
-        Not where the run was found to do well: what nobody complains of reads like a cause as well.
+        Where the run was found to do well more is asked: what nobody complains of reads like a cause as well, but "the
+        loss falls" also stands in complaints.
         """
-        if any(
+        worth = self.knowledge.calibration.resemblance
+        well = any(
             one.present and self._finding_definitions[one.finding].reassures for one in worked.found.concluded.values()
-        ):
-            return False
-        return float(worked.ranking.resemblance.max(initial=0.0)) >= self.knowledge.calibration.resemblance.listed_from
+        )
+        least = worth.listed_despite if well else worth.listed_from
+        return float(worked.ranking.resemblance.max(initial=0.0)) >= least
 
     def _findings(self, observed: Observed) -> _Findings:
         facts, derived = add_derived(settle_facts(observed.facts), self._derivations)

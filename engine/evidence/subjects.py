@@ -15,6 +15,9 @@ MEASURED = frozenset(
 )
 """Concepts of what has a course of its own: what is said of one of them is not said of another."""
 
+STATES = frozenset(["GROW", "FALL", "STUCK", "ZERO", "HIGH", "LOW", "SPIKE", "DIVERGE", "OSCILLATE", "WORSE"])
+"""Concepts of what is said of such a subject."""
+
 JOINED = 2.0
 """At most so many words between two subjects of one predicate ("the loss and the gradient norm explode")."""
 
@@ -29,6 +32,8 @@ def speaks_of_nearest(match: Match, hits: list[Hit], segment: Segment) -> bool:
     """
     if len(match.hits) < 2:
         return True
+    if any(_borrowed(part, match, hits, segment) for part in match.hits if part.name in STATES):
+        return False
     for at, subject in enumerate(match.hits):
         if subject.name not in MEASURED:
             continue
@@ -39,6 +44,23 @@ def speaks_of_nearest(match: Match, hits: list[Hit], segment: Segment) -> bool:
         if following is None and previous is not None and _taken(previous, subject, match, hits, segment):
             return False
     return True
+
+
+def _borrowed(state: Hit, match: Match, hits: list[Hit], segment: Segment) -> bool:
+    """Whether a state, alone in its clause, has a subject there. In "reward rises, length is stable" none lengthens."""
+    clauses = segment.tokens.clauses
+    clause = clauses[state.start]
+    others = (part for part in match.hits if part is not state and part.layer is Layer.CONCEPT)
+    if any(clauses[part.start] == clause and part.name not in STATES for part in others):
+        return False
+    return any(
+        clauses[hit.start] == clause
+        and hit.end <= state.start
+        and hit.layer is Layer.CONCEPT
+        and (hit.name in MEASURED or hit.name == "LENGTH")
+        and not match.covers(hit)
+        for hit in hits
+    )
 
 
 def _between(subject: Hit, predicate: Hit, match: Match, hits: list[Hit], segment: Segment) -> bool:

@@ -34,7 +34,8 @@ class Resemblance(Kept):
 
     At most ``cap``, and at most ``per_term`` a different term that some cause has, so that a short report says little;
     ``yields`` bits less of the cap for each bit by which more than prose speaks for some cause.
-    Where nothing was found, neither abnormal nor in order, causes are listed from ``listed_from`` bits on.
+    Where nothing was found, neither abnormal nor in order, causes are listed from ``listed_from`` bits on; where only
+    what reassures was found, from ``listed_despite`` on.
     """
 
     bits: Annotated[float, Field(ge=0)]
@@ -43,6 +44,7 @@ class Resemblance(Kept):
     cap: Annotated[float, Field(ge=0)]
     yields: Annotated[float, Field(ge=0)]
     listed_from: Annotated[float, Field(gt=0)]
+    listed_despite: Annotated[float, Field(gt=0)]
 
 
 class Search(Kept):

@@ -214,3 +214,14 @@ def test_what_is_only_as_it_was_does_not_silence_a_complaint(diagnoser: Diagnose
     same = f"{complaint} Same environment as before, same weights."
     assert diagnoser.diagnose(Case(report=complaint)).causes
     assert diagnoser.diagnose(Case(report=same)).causes
+
+
+def test_what_reassures_silences_no_long_complaint(diagnoser: Diagnoser) -> None:
+    complaint = (
+        "Contrastive training over several ranks with in-batch negatives: loss and gradients of two ranks do not agree "
+        "with one reference over the full batch of the same pairs; the labels of the second rank seem to point at the "
+        "columns of the first. With one rank all agrees. The loss decreases."
+    )
+    assert "loss.falls" in {finding.id for finding in diagnoser.diagnose(Case(report=complaint)).context}
+    assert diagnoser.diagnose(Case(report=complaint)).causes
+    assert not diagnoser.diagnose(Case(report="The loss decreases as it should, all good so far.")).causes

@@ -102,3 +102,14 @@ def test_a_verdict_on_the_second_half_denies_nothing_of_the_first(real_reader: T
     found = read(real_reader, text)
     assert found.get("hang.no-progress") == "present"
     assert found.get("node.pings-but-no-login") != "absent"
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("reward rises from 0.2 to 0.55, response length stable around 600 tokens", "rl.answers-lengthen"),
+        ("step time is constant at 1.2 s, loss goes down", "loss.stuck"),
+    ],
+)
+def test_a_state_belongs_to_the_subject_of_its_clause(real_reader: TextReader, text: str, wrong: str) -> None:
+    assert read(real_reader, text).get(wrong) != "present"
