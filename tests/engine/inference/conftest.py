@@ -108,7 +108,8 @@ def calibration() -> Calibration:
                 "context_bits": 0.5, "prose_bits": 6, "prose_beyond": 0, "rules_out_bits": 5,
             },
             "resemblance": {
-                "bits": 0.35, "noise": 0.4, "per_term": 0.6, "cap": 12, "yields": 0, "listed_from": 9, "listed_despite": 9,
+                "bits": 0.35, "noise": 0.4, "per_term": 0.6, "cap": 12, "yields": 0,
+                "listed_from": 9, "listed_despite": 9,
             },
             "search": {"pairs_of": 30, "triples_from": 8, "member_bits": 2},
             "costs": {
