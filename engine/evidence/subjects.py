@@ -57,7 +57,7 @@ def _borrowed(state: Hit, match: Match, hits: list[Hit], segment: Segment) -> bo
         clauses[hit.start] == clause
         and hit.end <= state.start
         and hit.layer is Layer.CONCEPT
-        and (hit.name in MEASURED or hit.name == "LENGTH")
+        and (hit.name in MEASURED or hit.name in ("LENGTH", "CONTRASTIVE", "PAIR_LOSS"))
         and not match.covers(hit)
         for hit in hits
     )
