@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.inference.discriminant import Discriminant, learnt
 from engine.inference.network import Array
 from engine.model.calibration import Resemblance
 from engine.model.kb import Cause, Finding
@@ -80,19 +81,27 @@ def index_of(
 ) -> dict[str, Any]:
     """The terms of all documents as plain data, to be kept: the lengths, and by term "row times row times …".
 
+    Beside them what tells the families apart (``apart``, and ``families``: that of each row). It is not learnt from
+    examples, which would be held against themselves.
+
     ``examples`` are what reporters wrote in the examples beside a cause, by its id; ``reports`` what others wrote.
     """
     shown = {link.finding for cause in causes for link in cause.shows if findings[link.finding].role != "context"}
     counted = {name: _counted(_told_of(findings[name]), concepts) for name in shown}
-    documents = []
+    numbers = {family: number for number, family in enumerate(sorted({cause.family for cause in causes}))}
+    documents, texts = [], []
     for cause in causes:
+        told = [_counted([line], concepts) for line in _told_by(cause)]
+        reported = [_counted([line], concepts) for line in (*_presented(cause), *reports.get(cause.id, ()))]
+        texts += [(numbers[cause.family], words) for words in (*told, *reported)]
         document: Counter[str] = Counter()
-        for times, words in (
-            (_EXPLAINED, _counted([*_told_by(cause), *examples.get(cause.id, ())], concepts)),
-            (_REPORTED, _counted([*_presented(cause), *reports.get(cause.id, ())], concepts)),
-            *((_SHOWN, counted[link.finding]) for link in cause.shows if link.finding in counted),
+        for times, parts in (
+            (_EXPLAINED, [*told, _counted(examples.get(cause.id, ()), concepts)]),
+            (_REPORTED, reported),
+            (_SHOWN, [counted[link.finding] for link in cause.shows if link.finding in counted]),
         ):
-            document.update({term: times * often for term, often in words.items()})
+            for words in parts:
+                document.update({term: times * often for term, often in words.items()})
         documents.append(document)
     postings: dict[str, list[str]] = {}
     for row, document in enumerate(documents):
@@ -101,6 +110,8 @@ def index_of(
     return {
         "lengths": [sum(document.values()) for document in documents],
         "postings": {term: " ".join(found) for term, found in postings.items()},
+        "families": [numbers[cause.family] for cause in causes],
+        "apart": learnt(texts, len(numbers)),
     }
 
 
@@ -115,6 +126,8 @@ class Similarity:
         lengths = np.array(index["lengths"], dtype=np.float64)
         self._norm = K1 * (1 - B + B * lengths / max(float(lengths.mean()) if self._count else 1.0, 1.0))
         self._postings: Mapping[str, str] = index["postings"]
+        self._families = np.array(index["families"], dtype=np.intp)
+        self._apart = Discriminant(index["apart"])
         self._read: dict[str, tuple[NDArray[np.intp], Array, float]] = {}  # of the terms that occurred so far
 
     def bits(self, text: str, own: int | None = None) -> Array:
@@ -139,7 +152,14 @@ class Similarity:
         # What lies above the cap is taken from all alike: it is the difference between rivals that a text tells best.
         most = min(worth.cap, worth.per_term * len(self._postings.keys() & set(words)))
         excess = max(0.0, float(bits.max(initial=0.0)) - most)
-        return np.asarray(np.maximum(bits - excess, 0.0), np.float64)
+        bits = np.asarray(np.maximum(bits - excess, 0.0), np.float64)
+        return self._told_apart(bits, counted) if bits.any() else bits
+
+    def _told_apart(self, bits: Array, counted: Mapping[str, int]) -> Array:
+        """The same greatest likeness, and differences that also hold what tells the families apart."""
+        worth = self._worth
+        mixed = worth.by_cause * bits + worth.by_family * self._apart.bits(counted)[self._families]
+        return np.asarray(np.maximum(mixed - mixed.max() + bits.max(), 0.0), np.float64)
 
     def words(self, text: str, rows: Sequence[int], limit: int = 6) -> list[list[str]]:
         """For each of these causes the words of ``text`` that make the likeness, those that weigh most first."""
