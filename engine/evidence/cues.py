@@ -222,7 +222,8 @@ _COMPOUNDS = """fine tun*, fine grained, zero 1, zero 2, zero 3, zero stage, zer
     zero infinity, zero optimizer, deepspeed zero, zero shot, fixed at, a fixed, one fixed, fixed to, in order to,
     no load, good enough, at least, right hand, clip rn50, clip vit*, clip model*, clip embedding*, clip score*,
     clip loss, clip text, clip image, clip encoder*, clip training, clip skip, clip style, clip tutorial, openai clip,
-    chinese clip, open clip, train clip, training clip, trained clip, video clip*, audio clip*, 刚好, 正好"""
+    chinese clip, open clip, train clip, training clip, trained clip, video clip*, audio clip*, example notebook*,
+    example script*, example config*, example code, for example, recompute kv, kv recompute, 刚好, 正好"""
 """Compounds whose parts mean something else on their own: the "fine" of fine-tuning, ZeRO-3, the model CLIP."""
 
 

@@ -86,6 +86,9 @@ def _taken(predicate: Hit, subject: Hit, match: Match, hits: list[Hit], segment:
     clauses = segment.tokens.clauses
     if clauses[predicate.end - 1] == clauses[subject.start] and not _parts(predicate, subject, segment):
         return False
+    alone = sum(hit.name in MEASURED for hit in match.hits) == 1
+    if alone and predicate.name in STATES and clauses[predicate.end - 1] != clauses[subject.start]:
+        return True  # "trainable parameters are zero, the loss is a flat line": not the loss is zero
     return any(
         other.end <= predicate.start and clauses[other.start] == clauses[predicate.start]
         for other in _rivals(subject, match, hits)
