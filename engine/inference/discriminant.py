@@ -78,6 +78,10 @@ class Discriminant:
         self._bias = _read(weights["bias"])
         self._known: dict[str, tuple[float, NDArray[np.float64]]] = {}
 
+    def known(self, words: Words) -> int:
+        """How many of these terms have weights."""
+        return sum(term in self._terms for term in words)
+
     def bits(self, words: Words) -> NDArray[np.float64]:
         """For every family log2 of its share of belief by the words alone, 0 for the best."""
         total = np.zeros(len(self._bias))

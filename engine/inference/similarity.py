@@ -156,9 +156,14 @@ class Similarity:
         return self._told_apart(bits, counted) if bits.any() else bits
 
     def _told_apart(self, bits: Array, counted: Mapping[str, int]) -> Array:
-        """The same greatest likeness, and differences that also hold what tells the families apart."""
+        """The same greatest likeness, and differences that also hold what tells the families apart.
+
+        Three words of a short report are no more than a guess, however much they would decide.
+        """
         worth = self._worth
-        mixed = worth.by_cause * bits + worth.by_family * self._apart.bits(counted)[self._families]
+        known = self._apart.known(counted)
+        share = worth.by_family * known / (known + worth.half_at)
+        mixed = worth.by_cause * bits + share * self._apart.bits(counted)[self._families]
         return np.asarray(np.maximum(mixed - mixed.max() + bits.max(), 0.0), np.float64)
 
     def words(self, text: str, rows: Sequence[int], limit: int = 6) -> list[list[str]]:

@@ -109,7 +109,7 @@ def calibration() -> Calibration:
             },
             "resemblance": {
                 "bits": 0.35, "noise": 0.4, "per_term": 0.6, "cap": 12, "yields": 0,
-                "by_cause": 1, "by_family": 0, "listed_from": 9, "listed_despite": 9,
+                "by_cause": 1, "by_family": 0, "half_at": 1, "listed_from": 9, "listed_despite": 9,
             },
             "search": {"pairs_of": 30, "triples_from": 8, "member_bits": 2},
             "costs": {
