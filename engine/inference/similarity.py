@@ -156,15 +156,17 @@ class Similarity:
         return self._told_apart(bits, counted) if bits.any() else bits
 
     def _told_apart(self, bits: Array, counted: Mapping[str, int]) -> Array:
-        """The same greatest likeness, and differences that also hold what tells the families apart.
+        """As much likeness in all, shared out anew by what tells the families apart.
 
-        Three words of a short report are no more than a guess, however much they would decide.
+        It moves belief between causes and takes none from *unknown*. Three words of a short report are no more than a
+        guess, however much they would decide.
         """
         worth = self._worth
         known = self._apart.known(counted)
         share = worth.by_family * known / (known + worth.half_at)
         mixed = worth.by_cause * bits + share * self._apart.bits(counted)[self._families]
-        return np.asarray(np.maximum(mixed - mixed.max() + bits.max(), 0.0), np.float64)
+        raised = min(_raise_to(mixed, float(np.exp2(bits).sum())), float(bits.max() - mixed.max()))
+        return np.asarray(np.maximum(mixed + raised, 0.0), np.float64)
 
     def words(self, text: str, rows: Sequence[int], limit: int = 6) -> list[list[str]]:
         """For each of these causes the words of ``text`` that make the likeness, those that weigh most first."""
@@ -196,6 +198,14 @@ class Similarity:
         idf = math.log(1 + (self._count - len(rows) + 0.5) / (len(rows) + 0.5))
         self._read[term] = rows, times, idf
         return rows, times, idf
+
+
+def _raise_to(values: Array, total: float) -> float:
+    """What is to be added to all values, none below 0 afterwards, that their powers of 2 sum to ``total``."""
+    falling = np.sort(values)[::-1]
+    above = np.arange(1, len(values) + 1)  # so many stay above 0; each of the others counts 1
+    raised = np.log2((total - len(values) + above) / np.cumsum(np.exp2(falling)))
+    return float(raised[np.flatnonzero(falling + raised >= 0)[-1]])
 
 
 def _counted(lines: Iterable[str], concepts: Concepts) -> Counter[str]:

@@ -32,8 +32,8 @@ class Caps(Kept):
 class Resemblance(Kept):
     """What a likeness in words is worth: ``bits`` a point of BM25 beyond ``noise`` points a term.
 
-    The greatest likeness is that; by how much the others lie below it is ``by_cause`` of the difference of these bits
-    and ``by_family`` of the bits by which learnt weights of words prefer its family, half of it for ``half_at`` terms.
+    All of it together is that. How it is shared out follows ``by_cause`` of the differences of these bits and
+    ``by_family`` of the bits by which learnt weights of words prefer a family, half of it for ``half_at`` terms.
 
     At most ``cap``, and at most ``per_term`` a different term that some cause has, so that a short report says little;
     ``yields`` bits less of the cap for each bit by which more than prose speaks for some cause.
