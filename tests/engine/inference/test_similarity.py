@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import pytest
 
@@ -9,11 +11,18 @@ from engine.diagnose import Diagnoser
 from engine.inference.rank import Network, rank
 from engine.inference.similarity import Similarity, index_of, terms
 from engine.knowledge.knowledge import Knowledge
+from engine.model.calibration import Resemblance
 
 
 @pytest.fixture(scope="module")
 def similarity(diagnoser: Diagnoser) -> Similarity:
     return diagnoser._similarity
+
+
+def _with(similarity: Similarity, worth: Resemblance) -> Similarity:
+    other = copy(similarity)
+    other._worth = worth
+    return other
 
 
 def test_terms_cut_endings_pair_chinese_and_leave_numbers_out() -> None:
@@ -63,10 +72,24 @@ def test_a_short_report_says_less_than_a_log_line(knowledge: Knowledge, similari
 def test_an_example_that_is_left_out_of_its_document_resembles_it_less(
     knowledge: Knowledge, similarity: Similarity
 ) -> None:
-    cause = next(iter(knowledge.examples))
-    row = list(knowledge.active_causes).index(cause)
-    text = knowledge.examples[cause][0]
-    assert similarity.bits(text, row)[row] <= similarity.bits(text)[row]
+    def lead(own: int | None) -> float:
+        bits = similarity.bits(text, own)
+        return float(bits[row] - np.delete(bits, row).max())
+
+    for cause in list(knowledge.examples)[:20]:
+        row = list(knowledge.active_causes).index(cause)
+        text = knowledge.examples[cause][0]
+        assert lead(row) <= lead(None) + 1e-9
+
+
+def test_telling_families_apart_takes_nothing_from_unknown(knowledge: Knowledge, similarity: Similarity) -> None:
+    plain = knowledge.calibration.resemblance.model_copy(update={"by_cause": 1.0, "by_family": 0.0})
+    causes = list(knowledge.active_causes.values())
+    for cause in causes[::20]:
+        text = " ".join(cause.presentation["en"])
+        shared, before = similarity.bits(text), _with(similarity, plain).bits(text)
+        assert shared.max() <= before.max() + 1e-9
+        assert np.exp2(shared).sum() <= np.exp2(before).sum() + 1e-6
 
 
 def test_what_reporters_wrote_counts_for_the_likeness(knowledge: Knowledge) -> None:
