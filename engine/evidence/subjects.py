@@ -84,10 +84,11 @@ def _between(subject: Hit, predicate: Hit, match: Match, hits: list[Hit], segmen
 def _taken(predicate: Hit, subject: Hit, match: Match, hits: list[Hit], segment: Segment) -> bool:
     """Whether the predicate before the subject, in another clause or half of it, has a subject of its own before it."""
     clauses = segment.tokens.clauses
-    if clauses[predicate.end - 1] == clauses[subject.start] and not _parts(predicate, subject, segment):
+    together = clauses[predicate.end - 1] == clauses[subject.start]
+    if together and not _parts(predicate, subject, segment):
         return False
     alone = sum(hit.name in MEASURED for hit in match.hits) == 1
-    if alone and predicate.name in STATES and clauses[predicate.end - 1] != clauses[subject.start]:
+    if alone and not together and predicate.name in STATES:
         return True  # "trainable parameters are zero, the loss is a flat line": not the loss is zero
     return any(
         other.end <= predicate.start and clauses[other.start] == clauses[predicate.start]

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.inference.network import Array
+
 Words = Mapping[str, int]
 """How often each term stands in a text."""
 
@@ -66,7 +68,7 @@ def learnt(documents: Sequence[tuple[int, Words]], families: int) -> dict[str, A
         squares[touched] += (slopes * slopes).mean(axis=1)
         weights[touched] -= _RATE * slopes / np.sqrt(squares[touched])[:, None]
     lines = {term: f"{rarity[term]:.3f} {_written(weights[number])}" for term, number in place.items()}
-    return {"families": families, "bias": _written(weights[bias]), "terms": lines}
+    return {"bias": _written(weights[bias]), "terms": lines}
 
 
 class Discriminant:
@@ -76,26 +78,25 @@ class Discriminant:
         """Take the weights; those of a term are read when it first occurs."""
         self._terms: Mapping[str, str] = weights["terms"]
         self._bias = _read(weights["bias"])
-        self._known: dict[str, tuple[float, NDArray[np.float64]]] = {}
+        self._known: dict[str, tuple[float, Array]] = {}
 
-    def known(self, words: Words) -> int:
-        """How many of these terms have weights."""
-        return sum(term in self._terms for term in words)
-
-    def bits(self, words: Words) -> NDArray[np.float64]:
-        """For every family log2 of its share of belief by the words alone, 0 for the best."""
+    def bits(self, words: Words) -> tuple[Array, int]:
+        """For every family log2 of its share of belief by the words alone, 0 for the best; and of how many words."""
         total = np.zeros(len(self._bias))
-        square = 0.0
+        square, told = 0.0, 0
         for term, times in words.items():
             if term in self._terms:
                 rarity, weights = self._known.get(term) or self._reading(term)
                 value = _value(times, rarity)
                 total += value * weights
                 square += value * value
-        scores = total / math.sqrt(square) + _BIAS * self._bias if square else self._bias * 0.0
-        return np.asarray((scores - scores.max()) / math.log(2), np.float64)
+                told += 1
+        if not told:
+            return total, 0
+        scores = total / math.sqrt(square) + _BIAS * self._bias
+        return np.asarray((scores - scores.max()) / math.log(2), np.float64), told
 
-    def _reading(self, term: str) -> tuple[float, NDArray[np.float64]]:
+    def _reading(self, term: str) -> tuple[float, Array]:
         rarity, _, line = self._terms[term].partition(" ")
         self._known[term] = float(rarity), _read(line)
         return self._known[term]
@@ -121,7 +122,7 @@ def _value(times: int, rarity: float) -> float:
     return (1 + math.log(times)) * rarity
 
 
-def _shares(scores: NDArray[np.float32]) -> NDArray[np.float64]:
+def _shares(scores: NDArray[np.float32]) -> Array:
     raised = np.exp((scores - scores.max(axis=1, keepdims=True)).astype(np.float64))
     return np.asarray(raised / raised.sum(axis=1, keepdims=True), np.float64)
 
@@ -132,6 +133,6 @@ def _written(weights: NDArray[np.float32]) -> str:
     return f"{step:.5g} {bytes(steps.astype(np.uint8)).decode('ascii')}"
 
 
-def _read(line: str) -> NDArray[np.float64]:
+def _read(line: str) -> Array:
     step, _, steps = line.partition(" ")
     return (np.frombuffer(steps.encode("ascii"), np.uint8).astype(np.float64) - _ZERO) * float(step)

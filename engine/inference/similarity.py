@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from engine.inference.discriminant import Discriminant, learnt
 from engine.inference.network import Array
+from engine.inference.rank import below
 from engine.model.calibration import Resemblance
 from engine.model.kb import Cause, Finding
 
@@ -151,8 +152,7 @@ class Similarity:
         bits = worth.bits * (scores - worth.noise * len(counted))
         # What lies above the cap is taken from all alike: it is the difference between rivals that a text tells best.
         most = min(worth.cap, worth.per_term * len(self._postings.keys() & set(words)))
-        excess = max(0.0, float(bits.max(initial=0.0)) - most)
-        bits = np.asarray(np.maximum(bits - excess, 0.0), np.float64)
+        bits = below(bits, most)
         return self._told_apart(bits, counted) if bits.any() else bits
 
     def _told_apart(self, bits: Array, counted: Mapping[str, int]) -> Array:
@@ -162,11 +162,10 @@ class Similarity:
         guess, however much they would decide.
         """
         worth = self._worth
-        known = self._apart.known(counted)
-        share = worth.by_family * known / (known + worth.half_at)
-        mixed = worth.by_cause * bits + share * self._apart.bits(counted)[self._families]
-        raised = min(_raise_to(mixed, float(np.exp2(bits).sum())), float(bits.max() - mixed.max()))
-        return np.asarray(np.maximum(mixed + raised, 0.0), np.float64)
+        by_family, told = self._apart.bits(counted)
+        share = worth.by_family * told / (told + worth.half_at)
+        mixed = worth.by_cause * bits + share * by_family[self._families]
+        return below(mixed + _raise_to(mixed, float(np.exp2(bits).sum())), float(bits.max()))
 
     def words(self, text: str, rows: Sequence[int], limit: int = 6) -> list[list[str]]:
         """For each of these causes the words of ``text`` that make the likeness, those that weigh most first."""

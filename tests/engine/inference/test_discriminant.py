@@ -26,23 +26,27 @@ def discriminant() -> Discriminant:
 
 
 def test_a_word_of_one_family_decides_and_a_shared_word_does_not(discriminant: Discriminant) -> None:
-    assert discriminant.bits(Counter(["nan"])).argmax() == 0
-    assert discriminant.bits(Counter(["disk"])).argmax() == 2
-    shared = np.sort(discriminant.bits(Counter(["slow"])))
-    decided = np.sort(discriminant.bits(Counter(["disk", "disk"])))
+    assert discriminant.bits(Counter(["nan"]))[0].argmax() == 0
+    assert discriminant.bits(Counter(["disk"]))[0].argmax() == 2
+    shared = np.sort(discriminant.bits(Counter(["slow"]))[0])
+    decided = np.sort(discriminant.bits(Counter(["disk", "disk"]))[0])
     assert shared[-1] - shared[-2] < decided[-1] - decided[-2]
 
 
 def test_words_of_one_document_or_of_none_say_nothing(discriminant: Discriminant) -> None:
     once = learnt([*DOCUMENTS, (0, Counter(["once"]))], 3)
     assert "once" not in once["terms"]
-    assert not discriminant.bits(Counter(["unheard"])).any()
-    assert not discriminant.bits(Counter()).any()
+    assert not discriminant.bits(Counter(["unheard"]))[0].any()
+    assert not discriminant.bits(Counter())[0].any()
+
+
+def test_it_is_told_how_many_words_have_weights(discriminant: Discriminant) -> None:
+    assert discriminant.bits(Counter(["nan", "nan", "slow", "unheard"]))[1] == 2
 
 
 @given(WORDS)
 def test_the_best_family_has_no_bits_and_others_fewer(words: dict[str, int]) -> None:
-    bits = Discriminant(learnt(DOCUMENTS, 3)).bits(words)
+    bits = Discriminant(learnt(DOCUMENTS, 3)).bits(words)[0]
     assert bits.shape == (3,)
     assert bits.max() == 0.0
     assert np.isfinite(bits).all()
@@ -55,4 +59,4 @@ def test_the_same_documents_give_the_same_weights() -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 127, 128, 129])
 def test_any_number_of_documents_can_be_learnt(count: int) -> None:
     documents = [(number % 2, Counter(["loss", "slow"])) for number in range(count)]
-    assert Discriminant(learnt(documents, 2)).bits(Counter(["loss"])).shape == (2,)
+    assert Discriminant(learnt(documents, 2)).bits(Counter(["loss"]))[0].shape == (2,)

@@ -11,7 +11,6 @@ from engine.diagnose import Diagnoser
 from engine.inference.rank import Network, rank
 from engine.inference.similarity import Similarity, index_of, terms
 from engine.knowledge.knowledge import Knowledge
-from engine.model.calibration import Resemblance
 
 
 @pytest.fixture(scope="module")
@@ -19,9 +18,10 @@ def similarity(diagnoser: Diagnoser) -> Similarity:
     return diagnoser._similarity
 
 
-def _with(similarity: Similarity, worth: Resemblance) -> Similarity:
+def _plain(similarity: Similarity) -> Similarity:
+    """The same without what tells the families apart."""
     other = copy(similarity)
-    other._worth = worth
+    other._worth = similarity._worth.model_copy(update={"by_cause": 1.0, "by_family": 0.0})
     return other
 
 
@@ -72,6 +72,8 @@ def test_a_short_report_says_less_than_a_log_line(knowledge: Knowledge, similari
 def test_an_example_that_is_left_out_of_its_document_resembles_it_less(
     knowledge: Knowledge, similarity: Similarity
 ) -> None:
+    plain = _plain(similarity)
+
     def lead(own: int | None) -> float:
         bits = similarity.bits(text, own)
         return float(bits[row] - np.delete(bits, row).max())
@@ -80,14 +82,14 @@ def test_an_example_that_is_left_out_of_its_document_resembles_it_less(
         row = list(knowledge.active_causes).index(cause)
         text = knowledge.examples[cause][0]
         assert lead(row) <= lead(None) + 1e-9
+        assert plain.bits(text, row)[row] <= plain.bits(text)[row] + 1e-9
 
 
 def test_telling_families_apart_takes_nothing_from_unknown(knowledge: Knowledge, similarity: Similarity) -> None:
-    plain = knowledge.calibration.resemblance.model_copy(update={"by_cause": 1.0, "by_family": 0.0})
-    causes = list(knowledge.active_causes.values())
-    for cause in causes[::20]:
+    plain = _plain(similarity)
+    for cause in list(knowledge.active_causes.values())[::20]:
         text = " ".join(cause.presentation["en"])
-        shared, before = similarity.bits(text), _with(similarity, plain).bits(text)
+        shared, before = similarity.bits(text), plain.bits(text)
         assert shared.max() <= before.max() + 1e-9
         assert np.exp2(shared).sum() <= np.exp2(before).sum() + 1e-6
 
