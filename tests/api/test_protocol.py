@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +21,12 @@ async def hello(_: Any, receive: Any, send: Any) -> None:
         pass
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     await send({"type": "http.response.body", "body": b"hi"})
+
+
+@pytest.fixture(autouse=True)
+def _state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As our app has it: what a server that ends tells to the connections which it has not yet seen closed."""
+    monkeypatch.setattr(hello, "state", SimpleNamespace(closing=asyncio.Event()), raising=False)
 
 
 def talk(client: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[bytes]]) -> bytes:
